@@ -452,6 +452,14 @@ class Watch(Struct, frozen=True):
     last_outcome: Outcome = Outcome.NOT_JUDGED
 
 
+class PastIncident(Struct, frozen=True):
+    """What recurrence needs of a closed incident (kept 7 days)."""
+
+    key: CheckKey
+    closed_at: int
+    closing: Closing
+
+
 class Story(Struct, frozen=True):
     """Everything about one unit (or one check that belongs to no unit): one unit, one story.
 
@@ -467,15 +475,7 @@ class Story(Struct, frozen=True):
     incidents: tuple[Incident, ...] = ()
     attempts: tuple[Attempt, ...] = ()
     restarts_us: tuple[int, ...] = ()
-    closed: tuple["PastIncident", ...] = ()
-
-
-class PastIncident(Struct, frozen=True):
-    """What recurrence needs of a closed incident (kept 7 days)."""
-
-    key: CheckKey
-    closed_at: int
-    closing: Closing
+    closed: tuple[PastIncident, ...] = ()
 
 
 class Budget(Struct, frozen=True):
