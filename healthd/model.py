@@ -217,6 +217,89 @@ class Verdict(Struct, frozen=True):
     waiting_on: CheckKey = CheckKey("")
 
 
+# ---- declared kinds: what the owner asked to be looked at, every value checked and resolved
+
+
+class Endpoint(Struct, frozen=True):
+    """Where a check connects, under its name in `listens`. Exactly one of three is set.
+
+    *host* and *port*: an address (*host* without brackets). *unix*: a socket's path. *unit*: a
+    .socket unit, whose Listen property is read when a look begins, so that a check follows the port.
+    """
+
+    name: str
+    host: str = ""
+    port: int = 0
+    unix: str = ""
+    unit: UnitName = UnitName("")
+
+    @property
+    def address(self) -> str:
+        """`host:port` or `[v6]:port`; "" when the endpoint is no address."""
+        if not self.host:
+            return ""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class HttpSpec(Struct, frozen=True):
+    """One HTTP request and what its answer must be. Redirects are answers, not followed.
+
+    *status*: the codes that are well, empty = 200 to 299. *body*: text that the body must hold;
+    *matches*: a regular expression searched in it. *slow_for_us*: an answer that takes longer is
+    degraded, 0 = never. *certificate_for_us*: one that is valid for less is degraded, 0 = no such
+    question. *host*: Host header and TLS server name, "" = the endpoint's. *ca*: a file of
+    authorities to trust instead of the system's.
+    """
+
+    endpoint: Endpoint
+    path: str = "/"
+    method: str = "GET"
+    headers: tuple[tuple[str, str], ...] = ()
+    status: tuple[int, ...] = ()
+    body: str = ""
+    matches: str = ""
+    slow_for_us: int = 0
+    certificate_for_us: int = 0
+    tls: bool = False
+    host: str = ""
+    ca: str = ""
+
+
+class TcpSpec(Struct, frozen=True):
+    """One connection: *send* once it stands (b"" = nothing), and *expect* somewhere in the answer."""
+
+    endpoint: Endpoint
+    send: bytes = b""
+    expect: bytes = b""
+    tls: bool = False
+    host: str = ""
+    ca: str = ""
+
+
+class ExecProtocol(StrEnum):
+    """How a program says what it found: 0 and not 0, or the four codes of monitoring plug-ins."""
+
+    EXIT = "exit"
+    NAGIOS = "nagios"
+
+
+class ExecSpec(Struct, frozen=True):
+    """A program to run; *command* is its absolute path and its arguments, no shell."""
+
+    command: tuple[str, ...]
+    protocol: ExecProtocol = ExecProtocol.EXIT
+
+
+Spec = HttpSpec | TcpSpec | ExecSpec
+
+
+class DeclaredCheck(Struct, frozen=True):
+    """A check from the settings with what its kind needs to look."""
+
+    check: Check
+    spec: Spec
+
+
 # ---- units, as systemd shows them
 
 
