@@ -27,6 +27,7 @@ Seen = TypeVar("Seen")
 
 BOOT_LIMIT_S = 60.0
 POWEROFF_LIMIT_S = 30.0
+SETTINGS = "/etc/healthd/healthd.yaml"
 #: How long between two looks while waiting; the one place in these tests that polls.
 POLL_S = 0.05
 
@@ -81,6 +82,9 @@ class Host:
         # Commands start in the machine's own init.scope: logind and systemd refuse a caller
         # whose cgroup lies outside of what they see.
         self._entry = cgroups.of(leader_pid) / "cgroup.procs"
+        self._units: list[str] = []
+        self._has_settings = False
+        self.up_at = int(time.time())
 
     def command(self, *argv: str, user: str | None = None) -> list[str]:
         """The argument list that, run outside, runs *argv* inside as *user* (default root)."""
@@ -158,6 +162,7 @@ class Host:
 
     def unit(self, name: str, text: str) -> None:
         """Write the unit file *name* and have systemd read it. Starts nothing."""
+        self._units.append(name)
         self.write(f"/etc/systemd/system/{name}", text)
         self.run("systemctl", "daemon-reload")
 
@@ -167,6 +172,23 @@ class Host:
         self.run("rm", "-rf", f"/etc/systemd/system/{name}", f"/etc/systemd/system/{name}.d")
         self.run("systemctl", "daemon-reload")
         self.run("systemctl", "reset-failed", name, check=False)
+
+    def settings(self, yaml: str) -> None:
+        """Make *yaml* healthd's settings and have it read them. Raises CommandFailed if refused."""
+        self._has_settings = True
+        self.write(SETTINGS, yaml, mode=0o640, owner="root:healthd")
+        self.run("systemctl", "reload", "healthd.service")
+
+    def tidy(self) -> None:
+        """Take away the units and settings that were written here, and have healthd run."""
+        for name in self._units:
+            self.remove_unit(name)
+        self._units.clear()
+        if self._has_settings:
+            self.run("rm", "-f", SETTINGS)
+            self._has_settings = False
+        reload_or_start = ("systemctl", "reload-or-restart", "healthd.service")
+        self.run(*reload_or_start, check=False, timeout_s=120)
 
     def unit_property(self, unit: str, name: str) -> str:
         """One property of *unit*, in the words of `systemctl show`."""
@@ -200,7 +222,7 @@ class Host:
         ]
 
     def healthctl(self, *args: str, user: str | None = None, timeout_s: float = 30) -> Any:
-        """What `healthctl … --json` says, decoded. Its exit code speaks of health, not of success."""
+        """What `healthctl … --json` says, decoded. Its exit code says how the machine is."""
         result = self.run("healthctl", *args, "--json", check=False, user=user, timeout_s=timeout_s)
         try:
             return json.loads(result.out)
@@ -209,10 +231,12 @@ class Host:
                 f"healthctl {shlex.join(args)} ended with {result.rc}\n{result.out}{result.err}"
             ) from err
 
-    def install(self, package: Path) -> Result:
-        """Install a .deb whose dependencies the machine already has, as a person would."""
-        self.put(package, f"/root/{package.name}")
-        return self.run("dpkg", "--install", f"/root/{package.name}", timeout_s=180)
+    def install(self, *packages: Path) -> Result:
+        """Install .deb files whose dependencies the machine already has, as a person would."""
+        for package in packages:
+            self.put(package, f"/root/{package.name}")
+        inside = (f"/root/{package.name}" for package in packages)
+        return self.run("dpkg", "--install", *inside, timeout_s=180)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,15 @@
+"""What all tests share: nothing they do may depend on the settings of the person who runs them."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("HEALTHD_")]:
+        # Where the trees are and which D-Bus library is meant are the runner's to say.
+        if name not in ("HEALTHD_CACHE", "HEALTHD_DBUS"):
+            monkeypatch.delenv(name)

@@ -1,0 +1,82 @@
+"""Machines for the tests: one shared by a worker's tests, and pristine ones for who needs one."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.host import machine, package, trees
+from tests.host.machine import Host
+
+#: How much of a machine's journal a failed test shows.
+TAIL_LINES = 80
+
+
+@pytest.fixture(scope="session")
+def host_tree() -> Path:
+    """The Debian tree that has everything healthd's packages depend on, and not them."""
+    needed = [name for deb in package.packages() for name in package.dependencies(deb)]
+    return trees.tree("host", (*trees.BOOTABLE, *needed))
+
+
+@pytest.fixture(scope="session")
+def shared_machine(host_tree: Path) -> Iterator[Host]:
+    with machine.boot(host_tree, "shared") as host:
+        _install(host)
+        yield host
+
+
+@pytest.fixture
+def host(shared_machine: Host) -> Iterator[Host]:
+    """The machine that a worker's tests share, healthd running on it without settings.
+
+    Units and settings that a test wrote through it are taken away after it; incidents stay, so
+    each test names its units anew.
+    """
+    yield shared_machine
+    shared_machine.tidy()
+
+
+@pytest.fixture
+def fresh_host(host_tree: Path) -> Iterator[Host]:
+    """A machine of the test's own, healthd just installed on it."""
+    with machine.boot(host_tree, "fresh") as host:
+        _install(host)
+        yield host
+
+
+@pytest.fixture
+def bare_host(host_tree: Path) -> Iterator[Host]:
+    """A machine of the test's own on which healthd was never installed."""
+    with machine.boot(host_tree, "bare") as host:
+        yield host
+
+
+def _install(host: Host) -> None:
+    host.install(*package.packages())
+    host.wait_until("systemctl", "is-active", "--quiet", "healthd.service", limit_s=60)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show, with a failed test, what healthd and systemd wrote in its machine's journal."""
+    report = yield
+    if report.failed:
+        for name, value in getattr(item, "funcargs", {}).items():
+            if isinstance(value, Host):
+                report.sections.append((f"journal of {name}", _journal_tail(value)))
+    return report
+
+
+def _journal_tail(host: Host) -> str:
+    shown = host.run(
+        *("journalctl", "--no-pager", "--output=short-precise", f"--since=@{host.up_at}"),
+        f"--lines={TAIL_LINES}",
+        *("--unit=healthd.service", "--unit=init.scope", "--unit=polkit.service"),
+        check=False,
+    )
+    return shown.out + shown.err
