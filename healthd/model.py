@@ -533,6 +533,7 @@ class Watch(Struct, frozen=True):
     until_us: int = 0
     found: bool = False
     last_outcome: Outcome = Outcome.NOT_JUDGED
+    last_reason: Reason = Reason.UNKNOWN
 
 
 class PastIncident(Struct, frozen=True):
@@ -633,10 +634,6 @@ class UnitSeen(Struct, frozen=True, tag=True):
     asked: bool = False
 
 
-class UnitGone(Struct, frozen=True, tag=True):
-    """The unit is no longer loaded, or not a thing to watch any more."""
-
-
 class Ended(Struct, frozen=True, tag=True):
     """An invocation of the story's unit ended."""
 
@@ -664,6 +661,7 @@ class RepairFinished(Struct, frozen=True, tag=True):
     attempt: AttemptId
     result: AttemptResult
     detail: str = ""
+    along: tuple[str, ...] = ()
 
 
 class Delivered(Struct, frozen=True, tag=True):
@@ -687,16 +685,7 @@ class Declared(Struct, frozen=True, tag=True):
 
 
 Event = (
-    Looked
-    | UnitSeen
-    | UnitGone
-    | Ended
-    | Began
-    | RestartAsked
-    | RepairFinished
-    | Delivered
-    | Woken
-    | Declared
+    Looked | UnitSeen | Ended | Began | RestartAsked | RepairFinished | Delivered | Woken | Declared
 )
 
 
@@ -774,15 +763,7 @@ class TakeEvidence(Struct, frozen=True, tag=True):
 
 
 Effect = (
-    Publish
-    | Removed
-    | IncidentStep
-    | Repair
-    | Tell
-    | Withdraw
-    | ReadUnit
-    | LookAt
-    | TakeEvidence
+    Publish | Removed | IncidentStep | Repair | Tell | Withdraw | ReadUnit | LookAt | TakeEvidence
 )
 
 

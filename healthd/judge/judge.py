@@ -1,0 +1,162 @@
+"""Judge one event of one story. Pure and total: no clock, no I/O, no logging, no randomness.
+
+The same history in gives the same effects out.
+"""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from msgspec.structs import replace
+
+from healthd.judge import run as runs
+from healthd.judge import telling
+from healthd.judge.declaring import declared, first_look
+from healthd.judge.liveness import liveness
+from healthd.judge.looking import take
+from healthd.judge.recording import give_up_on_pending, repair_finished, restart_asked
+from healthd.judge.turn import Turn
+from healthd.judge.waiting import liveness_of
+from healthd.model import (
+    ActiveState,
+    Began,
+    Declared,
+    Delivered,
+    Effect,
+    Ended,
+    Event,
+    LookAt,
+    Looked,
+    Outcome,
+    ReadUnit,
+    RepairFinished,
+    RestartAsked,
+    Scene,
+    State,
+    Story,
+    UnitFacts,
+    UnitName,
+    UnitSeen,
+    Watch,
+    Woken,
+)
+
+_DECIDING = (
+    "load_state",
+    "active_state",
+    "sub_state",
+    "result",
+    "exit_code",
+    "exit_status",
+    "n_restarts",
+    "invocation",
+    "unit_file_state",
+    "condition_met",
+    "wanted",
+    "on_demand",
+)
+
+
+def judge(story: Story, event: Event, scene: Scene) -> tuple[Story, tuple[Effect, ...]]:
+    """The story after *event*, and what must be done: saved first, then acted on, in this order."""
+    turn = Turn(story, scene)
+    match event:
+        case Looked():
+            _looked(turn, event)
+        case UnitSeen():
+            _unit_seen(turn, event)
+        case Ended():
+            run = runs.ended(turn.story.run, event.end, scene.now)
+            turn.story = replace(turn.story, run=run)
+        case Began():
+            run = runs.began(turn.story.run, event, scene.now)
+            turn.story = replace(turn.story, run=run)
+        case RestartAsked():
+            restart_asked(turn, event)
+        case RepairFinished():
+            repair_finished(turn, event)
+        case Delivered():
+            telling.delivered(turn, event)
+        case Woken():
+            _woken(turn, event)
+        case Declared():
+            declared(turn, event)
+        case _:
+            assert_never(event)
+    turn.tidy()
+    return turn.story, tuple(turn.effects)
+
+
+def _looked(turn: Turn, event: Looked) -> None:
+    watch = turn.watch(event.key)
+    if watch is None:
+        return
+    facts = turn.story.facts
+    if facts is not None and event.invocation != facts.invocation:
+        # The unit was restarted while this look was under way: it says nothing of the new one.
+        due_us = turn.scene.now.steady_us + watch.check.rules.retry_us
+        turn.effects.append(LookAt(event.key, due_us))
+        return
+    if facts is not None and facts.invocation != watch.invocation:
+        watch = _new_invocation(watch, facts)
+        turn.put_watch(watch)
+    take(turn, watch, event.look)
+
+
+def _new_invocation(watch: Watch, facts: UnitFacts) -> Watch:
+    """A streak and a grace belong to one invocation of the unit, whoever started it."""
+    started_us = facts.active_enter_us or facts.inactive_exit_us
+    return replace(
+        watch,
+        invocation=facts.invocation,
+        verdict=replace(watch.verdict, streak=0),
+        grace_until_us=started_us + watch.check.rules.grace_us if started_us else 0,
+    )
+
+
+def _unit_seen(turn: Turn, event: UnitSeen) -> None:
+    watch = liveness_of(turn.story)
+    story, facts, now = turn.story, event.facts, turn.scene.now
+    if watch is None:
+        turn.story = replace(story, facts=facts)
+        return
+    look = liveness(
+        facts,
+        story.run,
+        now,
+        turn.scene.policy,
+        declared=watch.check.declared,
+        grace_us=watch.check.rules.grace_us,
+    )
+    if look is None:
+        turn.story = replace(story, facts=facts)
+        return
+    worse = look.outcome in (Outcome.FAILING, Outcome.DEGRADED)
+    if worse and not event.fresh and watch.verdict.state is not State.RED:
+        # systemd shows states that last a millisecond; what counts is what a read still finds.
+        turn.effects.append(ReadUnit(UnitName(facts.id)))
+        return
+    run = replace(story.run, invocation=facts.invocation, active_state=facts.active_state)
+    if facts.active_state is not ActiveState.ACTIVE:
+        run = replace(run, n_restarts=facts.n_restarts)
+    turn.story = replace(story, facts=facts, run=run)
+    news = story.facts is None or _deciding(story.facts) != _deciding(facts)
+    other = (look.outcome, look.reason) != (watch.last_outcome, watch.last_reason)
+    if news or other or event.due or event.asked:
+        take(turn, watch, look)
+
+
+def _deciding(facts: UnitFacts) -> tuple[object, ...]:
+    return (bool(facts.job), *(getattr(facts, name) for name in _DECIDING))
+
+
+def _woken(turn: Turn, event: Woken) -> None:
+    """healthd was away: what happened meanwhile is not known until the next looks."""
+    give_up_on_pending(turn)
+    now = turn.scene.now
+    run = replace(turn.story.run, watched_since_us=now.steady_us)
+    facts = turn.story.facts if event.same_boot else None
+    turn.story = replace(turn.story, run=run, facts=facts)
+    for watch in turn.story.watches:
+        if watch.check.kind != "unit":
+            turn.effects.append(LookAt(watch.check.key, first_look(watch.check, turn.scene)))

@@ -1,0 +1,161 @@
+"""Take one look of one check into its story: verdict, incident, repair, notice. Pure."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from healthd.judge import wording
+from healthd.judge.due import next_due
+from healthd.judge.incident import (
+    again_due,
+    is_open,
+    open_incident,
+    reopen,
+    step,
+    was_engaged,
+)
+from healthd.judge.recording import make_attempt
+from healthd.judge.repairing import Engage, Try, Wait, next_step
+from healthd.judge.telling import after_close, engage, tell
+from healthd.judge.turn import Turn
+from healthd.judge.verdict import Standing, remember, verdict, waits
+from healthd.judge.waiting import waits_on
+from healthd.model import (
+    Aspect,
+    Change,
+    Edition,
+    Idle,
+    Incident,
+    IncidentId,
+    Look,
+    LookAt,
+    Outcome,
+    Reason,
+    State,
+    TakeEvidence,
+    Watch,
+)
+
+# A look that is early by a tick of the scheduler still counts.
+_ALMOST = 0.9
+
+
+def take(turn: Turn, watch: Watch, look: Look) -> None:
+    """One look of *watch*'s check, made just now."""
+    if look.outcome is Outcome.KEEP:
+        _schedule(turn, watch, look)
+        return
+    now = turn.scene.now
+    counts = (
+        look.outcome is not watch.last_outcome
+        or now.steady_us - watch.counted_us >= watch.check.rules.retry_us * _ALMOST
+    )
+    judged = _judged(turn, watch, look, counts=counts)
+    turn.put_watch(judged)
+    until_us = 0
+    if turn.scene.policy.watch_enabled:
+        until_us = _incident(turn, judged, look, counts=counts)
+    turn.publish(judged.check.key, watch.verdict)
+    _schedule(turn, judged, look, until_us)
+
+
+def _judged(turn: Turn, watch: Watch, look: Look, *, counts: bool) -> Watch:
+    """The watch with its new verdict."""
+    now, rules = turn.scene.now, watch.check.rules
+    in_grace = watch.check.aspect is not Aspect.LIVENESS and now.steady_us < watch.grace_until_us
+    provider = waits_on(turn.story, watch) if look.outcome is Outcome.FAILING else ""
+    kept = counts and not provider and not (in_grace and look.outcome is Outcome.FAILING)
+    recent, looks = watch.recent, watch.looks
+    if kept:
+        recent, looks = remember(recent, looks, look.outcome)
+    if provider:
+        said = waits(watch.verdict, provider, now, f"waits on {provider}: {look.summary}")
+    else:
+        standing = Standing(
+            open=turn.open_incident(watch.check.key) is not None,
+            in_grace=in_grace,
+            counts=counts,
+            failing_of_last=recent.bit_count() if looks == 20 else 0,
+        )
+        said = verdict(watch.verdict, look, now, rules, standing)
+    return replace(
+        watch,
+        verdict=said,
+        recent=recent,
+        looks=looks,
+        looked_us=now.steady_us,
+        counted_us=now.steady_us if counts else watch.counted_us,
+        grace_until_us=0 if look.outcome is Outcome.OK else watch.grace_until_us,
+        found=watch.found and look.outcome is Outcome.FAILING,
+        last_outcome=look.outcome,
+        last_reason=look.reason,
+        until_us=look.until_us,
+    )
+
+
+def _incident(turn: Turn, watch: Watch, look: Look, *, counts: bool) -> int:
+    """Bring the check's incident up to date. Returns when a wait ends by itself, 0 = none."""
+    incident = turn.open_incident(watch.check.key)
+    if incident is None:
+        if watch.verdict.state is not State.RED:
+            return 0
+        incident = _opened(turn, watch, look)
+    else:
+        incident = _stepped(turn, incident, watch, counts=counts)
+        if not is_open(incident):
+            turn.put_past(incident)
+            turn.put_incident(incident, Change.CLOSED)
+            after_close(turn, incident.closing)
+            return 0
+        turn.put_incident(incident, Change.CHANGED)
+    if watch.verdict.state is not State.RED or incident.idle is not Idle.NO:
+        return 0
+    if was_engaged(incident):
+        if again_due(incident, turn.scene.policy.renotify_us, turn.scene.now):
+            tell(turn, incident, Edition.AGAIN)
+        return 0
+    return _act(turn, incident, watch)
+
+
+def _opened(turn: Turn, watch: Watch, look: Look) -> Incident:
+    past = turn.reopenable(watch.check.key)
+    if past is not None:
+        incident = reopen(past, watch)
+        turn.put_incident(incident, Change.CHANGED)
+        return incident
+    scene, facts = turn.scene, turn.story.facts
+    remedy = wording.remedy(watch.check, facts)
+    incident = open_incident(scene.next_incident, watch, turn.story.closed, remedy, scene.now)
+    turn.put_incident(incident, Change.OPENED)
+    last = turn.story.run.last
+    invocation = last.invocation if last else facts.invocation if facts else ""
+    turn.effects.append(TakeEvidence(incident.id, watch.check.unit, invocation, look.private))
+    return incident
+
+
+def _stepped(turn: Turn, incident: Incident, watch: Watch, *, counts: bool) -> Incident:
+    stepped = step(incident, watch.verdict, watch.check.rules, turn.scene.now, counts=counts)
+    if watch.verdict.reason is Reason.WAITING:
+        over = turn.open_incident(watch.verdict.waiting_on)
+        stepped = replace(stepped, held_under=over.id if over else IncidentId(0))
+    return stepped
+
+
+def _act(turn: Turn, incident: Incident, watch: Watch) -> int:
+    match next_step(turn.story, incident, watch, turn.scene):
+        case Wait(until_us=until_us):
+            return until_us
+        case Engage(why=why):
+            engage(turn, incident, why)
+        case Try(unit=unit):
+            make_attempt(turn, unit, watch)
+    return 0
+
+
+def _schedule(turn: Turn, watch: Watch, look: Look, wait_until_us: int = 0) -> None:
+    now = turn.scene.now
+    instants = [t for t in (look.until_us, wait_until_us) if t > now.steady_us]
+    due_us = next_due(watch, turn.open_incident(watch.check.key), now, min(instants, default=0))
+    current = turn.watch(watch.check.key) or watch
+    turn.put_watch(replace(current, due_us=due_us, looked_us=now.steady_us))
+    turn.effects.append(LookAt(watch.check.key, due_us))

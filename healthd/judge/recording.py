@@ -1,0 +1,121 @@
+"""Write attempts into a story: before they are made, and when their call has ended. Pure."""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from healthd.judge.repairing import HEALTHD, pending
+from healthd.judge.turn import Turn
+from healthd.judge.waiting import liveness_of
+from healthd.model import (
+    HOUR_US,
+    Aspect,
+    Attempt,
+    AttemptResult,
+    Change,
+    CheckKey,
+    LookAt,
+    Reason,
+    Repair,
+    RepairFinished,
+    RestartAsked,
+    State,
+    UnitName,
+    Watch,
+)
+
+
+def make_attempt(turn: Turn, unit: UnitName, watch: Watch) -> None:
+    """healthd's own attempt: counted in the budget, one grace for all checks of the unit."""
+    attempt = _begin(turn, unit, HEALTHD, watch.check.key)
+    now_us = attempt.at_us
+    recent = tuple(t for t in turn.story.restarts_us if t > now_us - HOUR_US)
+    run = replace(turn.story.run, excused_us=now_us)
+    turn.story = replace(turn.story, restarts_us=(*recent, now_us), run=run)
+    for other in turn.story.watches:
+        _await_effect(turn, other, now_us)
+
+
+def _await_effect(turn: Turn, watch: Watch, now_us: int) -> None:
+    if turn.open_incident(watch.check.key) is None or watch.verdict.state is not State.RED:
+        return
+    verdict = replace(watch.verdict, reason=Reason.REPAIRING, since_at=turn.scene.now.wall_at)
+    grace_until_us = watch.grace_until_us
+    if watch.check.aspect is not Aspect.LIVENESS:
+        grace_until_us = now_us + watch.check.rules.grace_us
+    turn.put_watch(replace(watch, verdict=verdict, grace_until_us=grace_until_us))
+
+
+def restart_asked(turn: Turn, event: RestartAsked) -> None:
+    """A person's restart: an attempt by that caller, in every open incident of the unit."""
+    if pending(turn.story):
+        return
+    watch = liveness_of(turn.story)
+    key = watch.check.key if watch else CheckKey("")
+    _begin(turn, UnitName(turn.story.name), event.by, key)
+
+
+def _begin(turn: Turn, unit: UnitName, by: str, key: CheckKey) -> Attempt:
+    now = turn.scene.now
+    attempt = Attempt(
+        id=turn.scene.next_attempt,
+        at=now.wall_at,
+        at_us=now.steady_us,
+        repairer="restart-unit",
+        by=by,
+        unit=unit,
+    )
+    _record(turn, attempt)
+    turn.effects.append(Repair(attempt, key))
+    return attempt
+
+
+def repair_finished(turn: Turn, event: RepairFinished) -> None:
+    """The call ended. Only looks say whether it helped: the unit at once, the rest after `retry`."""
+    attempt = next((a for a in turn.story.attempts if a.id == event.attempt), None)
+    if attempt is None or attempt.result is not AttemptResult.PENDING:
+        return
+    now_us = turn.scene.now.steady_us
+    _record(
+        turn,
+        replace(
+            attempt,
+            result=event.result,
+            detail=event.detail,
+            along=event.along,
+            ended_us=now_us,
+        ),
+    )
+    if event.result is AttemptResult.OVERTAKEN:
+        kept = tuple(t for t in turn.story.restarts_us if t != attempt.at_us)
+        turn.story = replace(turn.story, restarts_us=kept)
+    live = liveness_of(turn.story)
+    for watch in turn.story.watches:
+        pause_us = 0 if watch is live else watch.check.rules.retry_us
+        turn.effects.append(LookAt(watch.check.key, now_us + pause_us))
+
+
+def give_up_on_pending(turn: Turn) -> None:
+    """healthd was away: a call that may or may not have been sent is counted, never sent again."""
+    attempt = pending(turn.story)
+    if attempt is not None:
+        _record(
+            turn,
+            replace(
+                attempt,
+                result=AttemptResult.UNKNOWN,
+                detail="a restart may have been tried",
+                ended_us=turn.scene.now.steady_us,
+            ),
+        )
+
+
+def _record(turn: Turn, attempt: Attempt) -> None:
+    turn.story = replace(turn.story, attempts=_with(turn.story.attempts, attempt))
+    for incident in turn.open_incidents():
+        attempts = _with(incident.attempts, attempt)
+        turn.put_incident(replace(incident, attempts=attempts), Change.CHANGED)
+
+
+def _with(attempts: tuple[Attempt, ...], attempt: Attempt) -> tuple[Attempt, ...]:
+    return (*(a for a in attempts if a.id != attempt.id), attempt)

@@ -1,0 +1,174 @@
+"""What is next for a red check: try a repair, wait, or engage the owner. Pure.
+
+Repair belongs to the unit: one attempt at a time, counted once for all incidents of the unit.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from healthd.model import (
+    ActiveState,
+    Aspect,
+    Attempt,
+    AttemptResult,
+    Budget,
+    Incident,
+    Reason,
+    Scene,
+    Story,
+    UnitFacts,
+    UnitName,
+    Watch,
+)
+
+_REPAIRED = frozenset({Aspect.LIVENESS, Aspect.READINESS, Aspect.FUNCTION})
+HEALTHD = "healthd"
+
+
+class Wait(Struct, frozen=True):
+    """Nothing now. *until_us*: when the reason to wait ends by itself, 0 = the next look tells."""
+
+    why: str
+    until_us: int = 0
+
+
+class Try(Struct, frozen=True):
+    """Restart this unit now."""
+
+    unit: UnitName
+
+
+class Engage(Struct, frozen=True):
+    """The owner's turn. *why* is healthd's own words: "2 restarts did not help"."""
+
+    why: str
+
+
+Step = Wait | Try | Engage
+
+
+def next_step(story: Story, incident: Incident, watch: Watch, scene: Scene) -> Step:
+    """Called after a look left *watch* red with an open incident that is not idle."""
+    if pending(story):
+        return Wait("an attempt is being made")
+    if watch.verdict.reason is Reason.REPAIRING:
+        return Wait("an attempt is being judged")
+    target = watch.check.repair_unit or watch.check.unit
+    own = tuple(a for a in story.attempts if counted(a))
+    return (
+        _not_ours(watch, target, scene)
+        or _tried_enough(own, scene)
+        or _systemd_at_work(story.facts, watch)
+        or _harmful(story.facts)
+        or _budget_spent(story, scene)
+        or _too_early(story, own, watch, scene)
+        or Try(target)
+    )
+
+
+def pending(story: Story) -> Attempt | None:
+    """The attempt whose call has not ended, if there is one."""
+    return next((a for a in story.attempts if a.result is AttemptResult.PENDING), None)
+
+
+def counted(attempt: Attempt) -> bool:
+    """Whether an attempt is one of healthd's own that nobody overtook."""
+    return attempt.by == HEALTHD and attempt.result is not AttemptResult.OVERTAKEN
+
+
+def _not_ours(watch: Watch, target: UnitName, scene: Scene) -> Engage | None:
+    if watch.check.aspect not in _REPAIRED or not target:
+        return Engage("healthd has no repair for this")
+    if target not in scene.policy.allow_restart:
+        return Engage(f"{target} is not on the list of units that healthd may restart")
+    return None
+
+
+def _tried_enough(own: tuple[Attempt, ...], scene: Scene) -> Engage | None:
+    if own and own[-1].result is AttemptResult.FINAL:
+        return Engage(own[-1].detail or "the repair said that no retry can help")
+    if len(own) < scene.policy.max_attempts:
+        return None
+    if not own:
+        return Engage("the settings allow no attempt")
+    if any(a.result is AttemptResult.UNKNOWN for a in own):
+        return Engage("a restart may have been tried and did not help")
+    return Engage(
+        "1 restart did not help" if len(own) == 1 else f"{len(own)} restarts did not help"
+    )
+
+
+def _systemd_at_work(facts: UnitFacts | None, watch: Watch) -> Step | None:
+    if facts is None:
+        return Wait("systemd has not said yet how the unit is")
+    if facts.job:
+        return Wait("systemd has a job for the unit")
+    if watch.check.aspect is not Aspect.LIVENESS:
+        return Wait("systemd restarts the unit") if "auto-restart" in facts.sub_state else None
+    resting = facts.active_state in (ActiveState.FAILED, ActiveState.INACTIVE)
+    if "auto-restart" in facts.sub_state or (
+        watch.verdict.reason is Reason.CRASH_LOOP and not resting
+    ):
+        return Engage("systemd itself restarts it, again and again")
+    return None
+
+
+def _harmful(facts: UnitFacts | None) -> Engage | None:
+    if facts is None:
+        return None
+    if facts.active_foes:
+        return Engage(f"{facts.active_foes[0]} is active and conflicts with it")
+    if facts.acts_on_machine:
+        return Engage("a failure of this unit acts on the whole machine")
+    return None
+
+
+def _budget_spent(story: Story, scene: Scene) -> Engage | None:
+    now_us = scene.now.steady_us
+    unit, machine = scene.policy.unit_budget, scene.policy.machine_budget
+    if within(story.restarts_us, unit, now_us) >= unit.count:
+        return Engage(f"restarted {unit.count} times lately, not trying again")
+    if within(scene.machine_restarts_us, machine, now_us) >= machine.count:
+        return Engage(f"{machine.count} restarts on this machine lately, not trying another")
+    return None
+
+
+def within(restarts_us: tuple[int, ...], budget: Budget, now_us: int) -> int:
+    return sum(t > now_us - budget.per_us for t in restarts_us)
+
+
+def _too_early(story: Story, own: tuple[Attempt, ...], watch: Watch, scene: Scene) -> Wait | None:
+    now_us = scene.now.steady_us
+    if watch.check.aspect is not Aspect.LIVENESS and now_us < watch.grace_until_us:
+        return Wait("the unit was started lately", watch.grace_until_us)
+    backoff = scene.policy.backoff_us
+    if own and backoff:
+        until_us = own[-1].ended_us + backoff[min(len(own), len(backoff) - 1)]
+        if now_us < until_us:
+            return Wait("a pause after the last attempt", until_us)
+    until_us = _start_limit_until(story, now_us)
+    if now_us < until_us:
+        return Wait("the unit's own start limit", until_us)
+    return None
+
+
+def _start_limit_until(story: Story, now_us: int) -> int:
+    """Before when a start could be the unit's last of its start limit, 0 = it is not near.
+
+    At the limit RestartUnit succeeds and nothing runs, and the count is not on the bus: so starts
+    are counted here, and what is unknown counts as near the limit.
+    """
+    facts = story.facts
+    if facts is None or facts.start_limit_interval_for_us <= 0 or facts.start_limit_burst <= 0:
+        return 0
+    interval_us = facts.start_limit_interval_for_us
+    since_us = story.run.watched_since_us
+    starts = [t for t in story.run.starts_us if t > now_us - interval_us]
+    known = 0 < since_us <= now_us - interval_us
+    if known and facts.start_limit_burst - len(starts) >= 2:
+        return 0
+    until_us = max([since_us, *starts]) + interval_us
+    if facts.active_state in (ActiveState.FAILED, ActiveState.INACTIVE):
+        until_us = min(until_us, facts.inactive_enter_us + interval_us)
+    return until_us
