@@ -23,6 +23,7 @@ from healthd.judge.waiting import waits_on
 from healthd.model import (
     Aspect,
     Change,
+    CheckKey,
     Edition,
     Idle,
     Incident,
@@ -63,7 +64,7 @@ def _judged(turn: Turn, watch: Watch, look: Look, *, counts: bool) -> Watch:
     """The watch with its new verdict."""
     now, rules = turn.scene.now, watch.check.rules
     in_grace = watch.check.aspect is not Aspect.LIVENESS and now.steady_us < watch.grace_until_us
-    provider = waits_on(turn.story, watch) if look.outcome is Outcome.FAILING else ""
+    provider = waits_on(turn.story, watch) if look.outcome is Outcome.FAILING else CheckKey("")
     kept = counts and not provider and not (in_grace and look.outcome is Outcome.FAILING)
     recent, looks = watch.recent, watch.looks
     if kept:

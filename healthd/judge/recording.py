@@ -71,7 +71,7 @@ def _begin(turn: Turn, unit: UnitName, by: str, key: CheckKey) -> Attempt:
 
 
 def repair_finished(turn: Turn, event: RepairFinished) -> None:
-    """The call ended. Only looks say whether it helped: the unit at once, the rest after `retry`."""
+    """The call ended. Whether it helped, looks say: the unit's at once, the others after `retry`."""
     attempt = next((a for a in turn.story.attempts if a.id == event.attempt), None)
     if attempt is None or attempt.result is not AttemptResult.PENDING:
         return

@@ -14,8 +14,8 @@ FLAPPING_AT = 10
 class Standing(Struct, frozen=True):
     """What besides the look decides.
 
-    *open*: the check has an open incident. *in_grace*: its unit started lately, failing looks do not count.
-    *counts*: this look may add to the streak (the last that did is at least `retry` ago).
+    *open*: the check has an open incident. *in_grace*: its unit started lately, failing
+    looks do not count. *counts*: this look may add to the streak (the last that did is at least `retry` ago).
     *failing_of_last*: failing looks among the last 20, this one included, once 20 are known.
     """
 
@@ -27,17 +27,9 @@ class Standing(Struct, frozen=True):
 
 def verdict(previous: Verdict, look: Look, now: Now, rules: Rules, standing: Standing) -> Verdict:
     """Semantics: "From look to verdict". *since_at* moves when state or reason does."""
-    match look.outcome:
-        case Outcome.KEEP:
-            return previous
-        case Outcome.OK:
-            state, reason, streak = State.GREEN, Reason.OK, 0
-        case Outcome.DEGRADED:
-            state, reason, streak = State.YELLOW, look.reason, 0
-        case Outcome.NOT_JUDGED:
-            state, reason, streak = State.GREY, look.reason, previous.streak
-        case Outcome.FAILING:
-            state, reason, streak = _failing(previous, look, rules, standing)
+    if look.outcome is Outcome.KEEP:
+        return previous
+    state, reason, streak = _face(previous, look, rules, standing)
     same = (state, reason) == (previous.state, previous.reason)
     return Verdict(
         state=state,
@@ -47,6 +39,20 @@ def verdict(previous: Verdict, look: Look, now: Now, rules: Rules, standing: Sta
         streak=streak,
         failure_class=look.failure_class,
     )
+
+
+def _face(
+    previous: Verdict, look: Look, rules: Rules, standing: Standing
+) -> tuple[State, Reason, int]:
+    match look.outcome:
+        case Outcome.FAILING:
+            return _failing(previous, look, rules, standing)
+        case Outcome.DEGRADED:
+            return State.YELLOW, look.reason, 0
+        case Outcome.NOT_JUDGED:
+            return State.GREY, look.reason, previous.streak
+        case _:
+            return State.GREEN, Reason.OK, 0
 
 
 def _failing(
