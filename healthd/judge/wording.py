@@ -5,7 +5,6 @@ Pure: no clock, no I/O. Says only what is public: never a word that came from a 
 
 from __future__ import annotations
 
-import signal
 from itertools import pairwise
 
 from healthd.model import HOUR_US, MINUTE_US, SECOND_US, ActiveState, UnitFacts
@@ -49,6 +48,14 @@ _SETUP_FAILURES = {
     241: "could not set up its configuration directory",
     243: "could not load its credentials",
 }
+
+# signal(7), numbers of x86 and Arm. Not Python's module: what a recording says must read the same
+# wherever it is replayed.
+_SIGNALS = (
+    *("HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV"),
+    *("USR2", "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN"),
+    *("TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS"),
+)
 
 _RESULTS = {
     "oom-kill": "out of memory",
@@ -126,10 +133,8 @@ def exit_in_words(status: int) -> str:
 
 def signal_name(number: int) -> str:
     """ "SIGKILL"; "signal 40" where it has no name."""
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
+    name = _SIGNALS[number - 1] if 0 < number <= len(_SIGNALS) else ""
+    return f"SIG{name}" if name else f"signal {number}"
 
 
 def _gave_up(facts: UnitFacts) -> bool:
