@@ -5,57 +5,36 @@ Pure: no clock, no I/O. Says only what is public: never a word that came from a 
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime
 from itertools import pairwise
+from typing import assert_never
 
-from healthd.model import HOUR_US, MINUTE_US, SECOND_US, ActiveState, UnitFacts
+from healthd.judge.exits import exit_in_words, signal_name
+from healthd.model import (
+    HOUR_US,
+    MINUTE_US,
+    SECOND_US,
+    ActiveState,
+    Aspect,
+    Attempt,
+    AttemptResult,
+    Check,
+    CheckKey,
+    Closing,
+    Edition,
+    Incident,
+    LoadState,
+    Now,
+    PastIncident,
+    Reason,
+    UnitFacts,
+)
 
 DAY_US = 24 * HOUR_US
 
 # How a main process ended: si_code of waitid(2), as ExecMainCode shows it.
 _EXITED, _KILLED, _DUMPED = 1, 2, 3
-
-# systemd's own exit codes, for what failed between fork and the program's first instruction.
-# Source: systemd.exec(5), "Process Exit Codes".
-_SETUP_FAILURES = {
-    200: "could not enter its working directory",
-    201: "could not set its nice level",
-    202: "could not close file descriptors",
-    203: "could not execute the program",
-    205: "could not set its resource limits",
-    206: "could not set its OOM adjustment",
-    208: "could not set up its standard input",
-    209: "could not set up its standard output",
-    210: "could not change its root directory",
-    213: "could not set its secure bits",
-    214: "could not set its CPU scheduling",
-    216: "could not take on its group",
-    217: "could not take on its user",
-    218: "could not set its capabilities",
-    219: "could not set up its control group",
-    222: "could not set up its standard error",
-    224: "could not open its PAM session",
-    225: "could not set up its network namespace",
-    226: "could not set up its file system view",
-    228: "could not install its system call filter",
-    229: "could not set its SELinux context",
-    231: "could not switch to its AppArmor profile",
-    232: "could not restrict its address families",
-    233: "could not set up its runtime directory",
-    237: "could not set up its keyring",
-    238: "could not set up its state directory",
-    239: "could not set up its cache directory",
-    240: "could not set up its logs directory",
-    241: "could not set up its configuration directory",
-    243: "could not load its credentials",
-}
-
-# signal(7), numbers of x86 and Arm. Not Python's module: what a recording says must read the same
-# wherever it is replayed.
-_SIGNALS = (
-    *("HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV"),
-    *("USR2", "PIPE", "ALRM", "TERM", "STKFLT", "CHLD", "CONT", "STOP", "TSTP", "TTIN"),
-    *("TTOU", "URG", "XCPU", "XFSZ", "VTALRM", "PROF", "WINCH", "IO", "PWR", "SYS"),
-)
 
 _RESULTS = {
     "oom-kill": "out of memory",
@@ -64,6 +43,30 @@ _RESULTS = {
     "resources": "systemd could not set it up",
     "exec-condition": "its start condition said no",
 }
+
+
+_PHRASES = {
+    Reason.FAILED: "failed",
+    Reason.CRASH_LOOP: "keeps crashing",
+    Reason.STUCK: "is stuck",
+    Reason.EXITED: "is not running",
+    Reason.UNREADY: "does not answer",
+    Reason.OVERDUE: "is overdue",
+    Reason.EXPIRED: "has expired",
+    Reason.REVOKED: "was revoked",
+    Reason.FULL: "is full",
+    Reason.FLAPPING: "fails on and off",
+}
+
+_ENDINGS = {
+    Closing.SELF_HEALED: "self-healed",
+    Closing.USER_FIXED: "fixed by hand",
+    Closing.GONE: "gone",
+}
+
+_ORDINALS = {1: "st", 2: "nd", 3: "rd"}
+_TITLE_CHARS = 60
+_NOT_OURS = frozenset({LoadState.NOT_FOUND, LoadState.BAD_SETTING, LoadState.ERROR})
 
 
 def duration(us: int) -> str:
@@ -121,22 +124,6 @@ def _process_end_in_words(facts: UnitFacts) -> str:
             return "not running" if facts.result == "success" else "a start command failed"
 
 
-def exit_in_words(status: int) -> str:
-    """An exit code, with what it means where systemd or the shell gave it a meaning."""
-    if status in _SETUP_FAILURES:
-        return f"exit code {status} ({_SETUP_FAILURES[status]})"
-    if 128 < status < 160:
-        # What shells and container runtimes answer for a child that a signal ended.
-        return f"exit code {status} (128 + {signal_name(status - 128)})"
-    return f"exit code {status}"
-
-
-def signal_name(number: int) -> str:
-    """ "SIGKILL"; "signal 40" where it has no name."""
-    name = _SIGNALS[number - 1] if 0 < number <= len(_SIGNALS) else ""
-    return f"SIG{name}" if name else f"signal {number}"
-
-
 def _gave_up(facts: UnitFacts) -> bool:
     """Whether systemd hit the start limit while it restarted the unit by itself.
 
@@ -159,3 +146,186 @@ def _gave_up_in_words(facts: UnitFacts) -> str:
 
 def _plural(word: str, count: int) -> str:
     return f"{word}s" if count != 1 and word in ("day", "start") else word
+
+
+def remedy(check: Check, facts: UnitFacts | None) -> str:
+    """The exact command that a person would run now to put *check* right. Never empty."""
+    if check.repair_unit:
+        return f"systemctl start {_quoted(check.repair_unit)}"
+    if not check.unit:
+        return f"healthctl show {_quoted(check.key)}"
+    unit = _quoted(check.unit)
+    if facts is None:
+        return f"systemctl restart {unit}"
+    if facts.load_state in _NOT_OURS:
+        # Nothing to start: systemd's own words say what is wrong with the file.
+        return f"systemctl status {unit}"
+    verb = "start" if facts.active_state is ActiveState.INACTIVE else "restart"
+    if _limited_for_long(facts):
+        # A start would be refused until the interval has passed.
+        return f"systemctl reset-failed {unit} && systemctl {verb} {unit}"
+    return f"systemctl {verb} {unit}"
+
+
+def _limited_for_long(facts: UnitFacts) -> bool:
+    limited = facts.result == "start-limit-hit" or _gave_up(facts)
+    return limited and not 0 <= facts.start_limit_interval_for_us <= MINUTE_US
+
+
+def _quoted(name: str) -> str:
+    """*name* as one word of a shell: unit names hold backslashes, keys hold anything."""
+    if re.fullmatch(r"[A-Za-z0-9_@:.,/+-]+", name):
+        return name if not name.startswith("-") else f"-- {name}"
+    return "'" + name.replace("'", "'\\''") + "'"
+
+
+def subject(key: CheckKey) -> str:
+    """What a check is about, for people: "nginx.service", "nginx.service (admin)", "disk /home"."""
+    aspect, _, name = key.partition(":")
+    name = re.sub(r"#[0-9a-f]{8}$", "", name)
+    match aspect:
+        case Aspect.HOST:
+            return name.replace(":", " ", 1)
+        case Aspect.CREDENTIAL:
+            return f"credential {name}"
+        case Aspect.REPORTED:
+            return name
+        case _:
+            unit, _, which = name.partition("/")
+            return f"{unit} ({which})" if which else unit
+
+
+def phrase(key: CheckKey, reason: Reason) -> str:
+    """What is wrong, after the subject: "failed", "does not answer"."""
+    if reason is Reason.UNREADY and key.startswith(f"{Aspect.FUNCTION}:"):
+        return "does not do its job"
+    return _PHRASES.get(reason, "is not healthy")
+
+
+def instant(at: int) -> str:
+    """A wall instant for people in any place: "2026-11-30 14:03 UTC"."""
+    return datetime.fromtimestamp(at / SECOND_US, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def notice(
+    incident: Incident,
+    edition: Edition,
+    now: Now,
+    *,
+    past: tuple[PastIncident, ...] = (),
+    waiting: tuple[str, ...] = (),
+) -> tuple[str, str]:
+    """Title (at most 60 characters) and body (a sentence a line) of one edition.
+
+    *past*: closed incidents of the same story, oldest first; *waiting*: subjects of the checks
+    that wait on this one. All of it may be read by anybody.
+    """
+    match edition:
+        case Edition.CLEARED:
+            return _cleared(incident, now)
+        case Edition.ENGAGED | Edition.AGAIN | Edition.FOUND | Edition.DIGEST:
+            lines = (
+                _broken(incident),
+                _tried(incident),
+                _recurrence(incident, past),
+                _waiting(waiting),
+                f"To fix it: {incident.remedy}" if incident.remedy else "",
+            )
+            return _title(incident, edition), "\n".join(line for line in lines if line)
+        case _:
+            assert_never(edition)
+
+
+def _title(incident: Incident, edition: Edition) -> str:
+    said = phrase(incident.key, incident.reason)
+    before = ""
+    if edition is Edition.FOUND:
+        before = "Found: "
+    elif edition is Edition.AGAIN:
+        # Once told to be well, a further edition says that it is not over, not that it is new.
+        flaps = any(t.edition is Edition.CLEARED for t in incident.tellings)
+        said, before = ("fails on and off", "") if flaps else (said, "Still: ")
+    name = subject(incident.key)
+    longer = f"{before}{name} {said}: {incident.summary}"
+    if incident.summary and len(longer) <= _TITLE_CHARS:
+        return longer
+    return before + _fitted(name, said, _TITLE_CHARS - len(before))
+
+
+def _fitted(name: str, said: str, chars: int) -> str:
+    """Name and phrase in *chars*; a long name keeps its beginning and its end."""
+    room = chars - len(said) - 1
+    if len(name) > room:
+        tail = room // 2
+        name = f"{name[: room - tail - 1]}…{name[-tail:]}"
+    return f"{name} {said}"
+
+
+def _broken(incident: Incident) -> str:
+    what = f"{subject(incident.key)} {phrase(incident.key, incident.reason)}"
+    details = f": {incident.summary}" if incident.summary else ""
+    return f"{what}{details}, since {instant(incident.opened_at)}."
+
+
+def _tried(incident: Incident) -> str:
+    made = [_attempt(a, incident) for a in incident.attempts]
+    why = incident.why_engaged
+    if not made:
+        return f"Nothing was tried: {why}." if why else "Nothing was tried."
+    tried = f"Tried: {', '.join(made)} UTC."
+    return f"{tried} Given up: {why}." if why else tried
+
+
+def _attempt(attempt: Attempt, incident: Incident) -> str:
+    clock = datetime.fromtimestamp(attempt.at / SECOND_US, UTC).strftime("%H:%M")
+    what = "restart" if attempt.repairer == "restart-unit" else attempt.repairer
+    if attempt.unit not in ("", incident.unit):
+        what = f"{what} of {attempt.unit}"
+    by = "" if attempt.by == "healthd" else f" by {attempt.by}"
+    match attempt.result:
+        case AttemptResult.UNKNOWN:
+            result = "perhaps a "
+        case AttemptResult.OVERTAKEN:
+            return f"{what}{by} (overtaken) at {clock}"
+        case AttemptResult.FAILED | AttemptResult.FINAL:
+            return f"{what}{by} ({attempt.detail or 'failed'}) at {clock}"
+        case AttemptResult.PENDING | AttemptResult.DONE:
+            result = ""
+        case _:
+            assert_never(attempt.result)
+    return f"{result}{what}{by} at {clock}"
+
+
+def _recurrence(incident: Incident, past: tuple[PastIncident, ...]) -> str:
+    if not incident.recent:
+        return ""
+    times = f"{_ordinal(incident.recent + 1)} time in 7 days"
+    last = next((p.closing for p in reversed(past) if p.key == incident.key), None)
+    if last is None and incident.recent_healed == incident.recent:
+        last = Closing.SELF_HEALED
+    return f"{times}, last ended {_ENDINGS[last]}." if last in _ENDINGS else f"{times}."
+
+
+def _waiting(waiting: tuple[str, ...]) -> str:
+    if not waiting:
+        return ""
+    count = f"{len(waiting)} others wait" if len(waiting) > 1 else "1 other waits"
+    more = f" and {len(waiting) - 5} more" if len(waiting) > 5 else ""
+    return f"{count} on it: {', '.join(waiting[:5])}{more}."
+
+
+def _cleared(incident: Incident, now: Now) -> tuple[str, str]:
+    name, ended_at = subject(incident.key), incident.closed_at or now.wall_at
+    title = _fitted(name, "is working again", _TITLE_CHARS)
+    lasted = duration(ended_at - incident.opened_at)
+    body = f"{name} is working again since {instant(ended_at)}, after {lasted}."
+    if incident.degraded_since_us:
+        body = f"{name} works again, though not yet well, after {lasted}."
+    details = f": {incident.summary}" if incident.summary else ""
+    return title, f"{body}\nBefore: {name} {phrase(incident.key, incident.reason)}{details}."
+
+
+def _ordinal(number: int) -> str:
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    return f"{number}{_ORDINALS.get(number % 10, 'th')}"
