@@ -519,6 +519,7 @@ class Watch(Struct, frozen=True):
     *recent* holds the last looks as bits (1 = failing), *looks* how many of them count (≤ 20).
     *invocation* is the unit's at the last look of a declared check. *found*: the store was new and no
     look other than failing has been seen. *due_us*: the next look. *counted_us*: the last look that counted.
+    *present*: it has been looked at and there is something to judge; readers see no other.
     """
 
     check: Check
@@ -532,6 +533,7 @@ class Watch(Struct, frozen=True):
     counted_us: int = 0
     until_us: int = 0
     found: bool = False
+    present: bool = False
     last_outcome: Outcome = Outcome.NOT_JUDGED
     last_reason: Reason = Reason.UNKNOWN
 

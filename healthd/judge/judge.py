@@ -13,7 +13,7 @@ from healthd.judge import run as runs
 from healthd.judge import telling
 from healthd.judge.declaring import declared, first_look
 from healthd.judge.liveness import liveness
-from healthd.judge.looking import take
+from healthd.judge.looking import at_rest, take
 from healthd.judge.recording import give_up_on_pending, repair_finished, restart_asked
 from healthd.judge.turn import Turn
 from healthd.judge.waiting import liveness_of
@@ -130,6 +130,7 @@ def _unit_seen(turn: Turn, event: UnitSeen) -> None:
     )
     if look is None:
         turn.story = replace(story, facts=facts)
+        at_rest(turn, watch)
         return
     worse = look.outcome in (Outcome.FAILING, Outcome.DEGRADED)
     if worse and not event.fresh and watch.verdict.state is not State.RED:

@@ -32,6 +32,7 @@ from healthd.model import (
     LookAt,
     Outcome,
     Reason,
+    Removed,
     State,
     TakeEvidence,
     Watch,
@@ -56,8 +57,18 @@ def take(turn: Turn, watch: Watch, look: Look) -> None:
     until_us = 0
     if turn.scene.policy.watch_enabled:
         until_us = _incident(turn, judged, look, counts=counts)
-    turn.publish(judged.check.key, watch.verdict)
+    turn.publish(judged.check.key, watch.verdict if watch.present else None)
     _schedule(turn, judged, look, until_us)
+
+
+def at_rest(turn: Turn, watch: Watch) -> None:
+    """There is nothing to judge now: a oneshot that ended well. Its open incident is over by that."""
+    if turn.open_incident(watch.check.key) is not None:
+        take(turn, watch, Look(Outcome.OK, Reason.OK, "ended well"))
+        return
+    turn.put_watch(replace(watch, present=False, looked_us=turn.scene.now.steady_us))
+    if watch.present:
+        turn.effects.append(Removed(watch.check.key))
 
 
 def _judged(turn: Turn, watch: Watch, look: Look, *, counts: bool) -> Watch:
@@ -88,6 +99,7 @@ def _judged(turn: Turn, watch: Watch, look: Look, *, counts: bool) -> Watch:
         counted_us=now.steady_us if counts else watch.counted_us,
         grace_until_us=0 if look.outcome is Outcome.OK else watch.grace_until_us,
         found=watch.found and look.outcome is Outcome.FAILING,
+        present=True,
         last_outcome=look.outcome,
         last_reason=look.reason,
         until_us=look.until_us,

@@ -1,0 +1,55 @@
+"""What waits to be judged, in order and bounded: a newer look of one check replaces its older one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+
+from msgspec.structs import replace
+
+from healthd.model import Event, Looked, UnitSeen
+
+Slot = tuple[str, str, int]
+
+
+class Inbox:
+    """Events by story. Looks are at most one per check; the rest is as many as systemd says."""
+
+    def __init__(self) -> None:
+        self._events: OrderedDict[Slot, tuple[str, Event]] = OrderedDict()
+        self._filled = asyncio.Event()
+        self._count = 0
+
+    def put(self, story: str, event: Event) -> None:
+        match event:
+            case Looked(key=key):
+                slot = (story, key, 0)
+            case UnitSeen():
+                slot = (story, "unit", 0)
+                event = _joined(self._events.get(slot), event)
+            case _:
+                self._count += 1
+                slot = (story, "", self._count)
+        self._events[slot] = (story, event)
+        # What was known when a newer look came is judged with that look, after all that came before.
+        self._events.move_to_end(slot)
+        self._filled.set()
+
+    async def take(self, most: int) -> list[tuple[str, Event]]:
+        """The oldest events, at least one; waits for it."""
+        await self._filled.wait()
+        taken = [self._events.popitem(last=False)[1] for _ in range(min(most, len(self._events)))]
+        if not self._events:
+            self._filled.clear()
+        return taken
+
+
+def _joined(older: tuple[str, Event] | None, newer: UnitSeen) -> UnitSeen:
+    """The newer facts, with the older look's reasons to be a look."""
+    if older is None or not isinstance(older[1], UnitSeen):
+        return newer
+    event = older[1]
+    if event.fresh and not newer.fresh:
+        # A read is not undone by a signal that was still on its way: both are kept in the facts.
+        newer = replace(newer, fresh=event.facts == newer.facts)
+    return replace(newer, due=event.due or newer.due, asked=event.asked or newer.asked)

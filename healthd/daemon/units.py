@@ -1,0 +1,307 @@
+"""Which units are watched, and what systemd says of them: signals in, events out.
+
+Signals are hints. Nothing is read in answer to UnitNew, JobNew or UnitRemoved: reading loads units,
+and two watchers would feed each other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Mapping
+
+from msgspec.structs import replace
+
+from healthd.daemon.clock import Clock
+from healthd.daemon.inbox import Inbox
+from healthd.errors import HealthdError
+from healthd.host import journal
+from healthd.host.systemd import Systemd, UnitRow
+from healthd.host.unit_facts import merge
+from healthd.judge.endings import Endings
+from healthd.judge.run import gap_end
+from healthd.judge.watched import is_watched
+from healthd.model import (
+    ActiveState,
+    Aspect,
+    Began,
+    Check,
+    CheckKey,
+    Declared,
+    Ended,
+    JobRemoved,
+    LoadState,
+    OwnerChanged,
+    Reloading,
+    Story,
+    SystemdSignal,
+    UnitChanged,
+    UnitFacts,
+    UnitFilesChanged,
+    UnitName,
+    UnitSeen,
+)
+
+log = logging.getLogger(__name__)
+
+Spawn = Callable[[Coroutine[object, object, None]], object]
+
+_READS_AT_ONCE = 16
+_SETTLE_S = 1.0
+_RECONCILE_S = 300.0
+_UP = (ActiveState.ACTIVE, ActiveState.RELOADING, ActiveState.REFRESHING)
+
+
+class Naming:
+    """What the settings say about units: which checks, which names, what is ignored."""
+
+    def __init__(
+        self,
+        *,
+        checks: Callable[[UnitName], tuple[Check, ...]],
+        names: frozenset[UnitName],
+        ignored: Callable[[str], bool],
+    ) -> None:
+        self.checks = checks
+        self.names = names
+        self.ignored = ignored
+
+
+class Units:
+    """Watches every loaded long-running service, through one connection's Systemd."""
+
+    def __init__(
+        self,
+        systemd: Systemd,
+        inbox: Inbox,
+        stories: Mapping[str, Story],
+        clock: Clock,
+        naming: Naming,
+        spawn: Spawn,
+    ) -> None:
+        self.naming = naming
+        self.aliases: dict[str, UnitName] = {}
+        self._systemd = systemd
+        self._inbox = inbox
+        self._stories = stories
+        self._clock = clock
+        self._spawn = spawn
+        self._endings = Endings()
+        self._facts: dict[str, UnitFacts] = {}
+        self._no_check: set[str] = set()
+        self._strangers: set[str] = set()
+        self._rousing: asyncio.Event = asyncio.Event()
+        self._reloading = False
+        self._reads = asyncio.Semaphore(_READS_AT_ONCE)
+        self._reading: dict[str, UnitSeen | None] = {}
+
+    async def begin(self) -> None:
+        """The first pass over all that is loaded or named; then signals are believed."""
+        self._systemd.on_signal(self._on_signal)
+        await self._systemd.subscribe()
+        await self.reconcile()
+
+    async def run(self) -> None:
+        """Reconcile when roused (a reload, a stranger) and every five minutes."""
+        while True:
+            try:
+                async with asyncio.timeout(_RECONCILE_S):
+                    await self._rousing.wait()
+                # Let a burst of jobs end: one listing serves them all.
+                await asyncio.sleep(_SETTLE_S)
+            except TimeoutError:
+                pass
+            self._rousing.clear()
+            if not self._reloading:
+                await self.reconcile()
+
+    def rouse(self) -> None:
+        """Have everything looked at again soon, with what the settings say now."""
+        self._no_check.clear()
+        self._rousing.set()
+
+    async def reconcile(self) -> None:
+        """Find what a lost signal missed."""
+        self._strangers.clear()
+        try:
+            rows = {row.name: row for row in await self._systemd.list_units() if _is_service(row)}
+            absent = self._expected() - rows.keys()
+            others = await self._systemd.list_by_names(tuple(absent)) if absent else ()
+        except HealthdError as err:
+            log.warning("systemd could not be asked: %s", err)
+            self._rousing.set()
+            return
+        async with asyncio.TaskGroup() as group:
+            for row in rows.values():
+                group.create_task(self._compare(row))
+            for row in others:
+                group.create_task(self._compare_absent(row))
+        await self._systemd.watch(tuple(self._facts))
+
+    def read_soon(self, unit: str, *, due: bool = False, asked: bool = False) -> None:
+        """Read a unit again; reads asked for while one is under way become one more."""
+        want = UnitSeen(UnitFacts(UnitName(unit)), fresh=True, due=due, asked=asked)
+        if unit in self._reading:
+            waiting = self._reading[unit]
+            if waiting is not None:
+                want = replace(want, due=due or waiting.due, asked=asked or waiting.asked)
+            self._reading[unit] = want
+            return
+        self._reading[unit] = None
+        self._spawn(self._read_until_current(unit, want))
+
+    def _expected(self) -> set[str]:
+        stories = {n for n, s in self._stories.items() if s.facts or n.endswith(".service")}
+        return stories | set(self.naming.names)
+
+    async def _read_until_current(self, unit: str, want: UnitSeen) -> None:
+        while True:
+            facts = await self._read(unit)
+            if facts is not None:
+                self._facts[unit] = facts
+                self._inbox.put(unit, replace(want, facts=facts))
+            again = self._reading[unit]
+            if again is None:
+                del self._reading[unit]
+                return
+            self._reading[unit] = None
+            want = again
+
+    async def _read(self, unit: str) -> UnitFacts | None:
+        async with self._reads:
+            try:
+                return await self._systemd.read(unit)
+            except HealthdError as err:
+                log.warning("%s could not be read: %s", unit, err)
+                self._rousing.set()
+                return None
+
+    async def _compare(self, row: UnitRow) -> None:
+        if row.name in self._no_check:
+            return
+        known = self._facts.get(row.name)
+        if known is not None and _same(known, row):
+            self._inbox.put(row.name, UnitSeen(known, fresh=True, due=True))
+            self._declare(known)
+            return
+        await self._adopt(row.name)
+
+    async def _compare_absent(self, row: UnitRow) -> None:
+        """A unit that is not loaded: gone with its file, else at rest as we last saw it."""
+        if row.name in self.naming.names:
+            await self._adopt(row.name)
+        elif row.load_state is LoadState.NOT_FOUND:
+            self._drop(row.name)
+        else:
+            story = self._stories.get(row.name)
+            facts = self._facts.get(row.name) or (story.facts if story else None)
+            if facts is not None:
+                rested = replace(facts, active_state=row.active_state, sub_state=row.sub_state, job=0)
+                self._inbox.put(row.name, UnitSeen(rested, fresh=True, due=True))
+
+    async def _adopt(self, unit: str) -> None:
+        """Begin to watch a unit, or take over what was known of it."""
+        facts = await self._read(unit)
+        if facts is None:
+            return
+        named = facts.id in self.naming.names or unit in self.naming.names
+        if unit != facts.id:
+            self.aliases[unit] = facts.id
+        if not is_watched(facts, named=named, ignored=self.naming.ignored(facts.id)):
+            self._no_check.add(unit)
+            self._drop(unit)
+            return
+        await self._bridge_gap(facts)
+        self._endings.prime(facts)
+        self._facts[facts.id] = facts
+        self._declare(facts)
+        self._inbox.put(facts.id, UnitSeen(facts, fresh=True, due=True))
+
+    async def _bridge_gap(self, facts: UnitFacts) -> None:
+        """What became of the invocation that ran when we last looked, before this connection."""
+        story = self._stories.get(facts.id)
+        run = story.run if story else None
+        if facts.id in self._facts or run is None:
+            return
+        now = self._clock.now()
+        ended = run.invocation != facts.invocation or facts.active_state not in _UP
+        if run.invocation and run.active_state in _UP and ended:
+            said = await asyncio.to_thread(journal.how_it_ended, run.invocation)
+            end = gap_end(run, facts, said, now)
+            if end is not None:
+                self._inbox.put(facts.id, Ended(end))
+        if facts.invocation and facts.invocation != run.invocation:
+            started_us = facts.inactive_exit_us or now.steady_us
+            self._inbox.put(
+                facts.id, Began(facts.invocation, started_us, n_restarts=facts.n_restarts)
+            )
+
+    def _declare(self, facts: UnitFacts) -> None:
+        """Tell the story which checks it has, where that is new."""
+        own = self.naming.checks(facts.id)
+        aliased = tuple(
+            replace(c, unit=facts.id)
+            for name, unit in self.aliases.items()
+            if unit == facts.id
+            for c in self.naming.checks(UnitName(name))
+            if c.aspect is not Aspect.LIVENESS
+        )
+        checks = (*own, *aliased)
+        story = self._stories.get(facts.id)
+        if story is None or tuple(w.check for w in story.watches) != checks:
+            self._inbox.put(facts.id, Declared(checks))
+
+    def _drop(self, unit: str) -> None:
+        self._facts.pop(unit, None)
+        self._endings.forget(UnitName(unit))
+        if unit in self._stories:
+            self._inbox.put(unit, Declared(()))
+
+    def _on_signal(self, signal: SystemdSignal) -> None:
+        now = self._clock.now()
+        for unit, event in self._endings.feed(signal, now):
+            self._inbox.put(unit, event)
+            if unit in self._facts and not isinstance(signal, UnitChanged):
+                self._inbox.put(unit, UnitSeen(self._facts[unit]))
+        match signal:
+            case UnitChanged(unit=unit, interface=interface, properties=properties):
+                facts = self._facts.get(unit)
+                if facts is not None:
+                    offset_us = self._clock.steady_minus_monotonic_us()
+                    facts = merge(facts, interface, properties, offset_us)
+                    self._facts[unit] = facts
+                    self._inbox.put(unit, UnitSeen(facts))
+            case JobRemoved(unit=unit):
+                self._meet(unit)
+            case Reloading(active=active):
+                self._reloading = active
+                if not active:
+                    self.rouse()
+            case OwnerChanged(present=True) | UnitFilesChanged():
+                self.rouse()
+            case _:
+                pass
+
+    def _meet(self, unit: str) -> None:
+        """A job of a unit that we do not know has ended: a service that was not loaded before."""
+        if unit.endswith(".service") and unit not in self._facts and unit not in self._no_check:
+            self._strangers.add(unit)
+            self._rousing.set()
+
+
+def _is_service(row: UnitRow) -> bool:
+    return row.name.endswith(".service")
+
+
+def _same(facts: UnitFacts, row: UnitRow) -> bool:
+    """Whether a line of the listing shows what we know."""
+    return (
+        facts.load_state is row.load_state
+        and facts.active_state is row.active_state
+        and facts.sub_state == row.sub_state
+        and facts.job == row.job
+    )
+
+
+def liveness_key(unit: UnitName) -> CheckKey:
+    return CheckKey(f"{Aspect.LIVENESS}:{unit}")
