@@ -1,0 +1,137 @@
+"""What readers see of the stories: rows, counts, the worst state, alerts.
+
+Pure projections, computed when read and stored nowhere; never a private word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from healthd.model import (
+    Aspect,
+    AttemptRow,
+    CheckKey,
+    CheckRow,
+    How,
+    Incident,
+    IncidentRow,
+    Now,
+    Phase,
+    Run,
+    State,
+    Story,
+    TellingRow,
+    Watch,
+)
+
+
+def check_rows(stories: Iterable[Story], now: Now) -> tuple[CheckRow, ...]:
+    """One row a check, ordered by key."""
+    rows = [check_row(story, watch, now) for story in stories for watch in story.watches]
+    rows.sort(key=lambda row: row.key)
+    return tuple(rows)
+
+
+def check_row(story: Story, watch: Watch, now: Now) -> CheckRow:
+    """The row of one check of *story*; *now* makes wall time of the next look's steady instant."""
+    check, verdict = watch.check, watch.verdict
+    incident = open_incident(story, check.key)
+    return CheckRow(
+        key=check.key,
+        aspect=check.aspect.value,
+        kind=check.kind,
+        unit=check.unit,
+        state=verdict.state.value,
+        reason=verdict.reason.value,
+        failure_class=verdict.failure_class.value if verdict.failure_class else "",
+        summary=verdict.summary,
+        since=verdict.since_at,
+        streak=verdict.streak,
+        restarts=unasked_restarts(story.run) if check.aspect is Aspect.LIVENESS else 0,
+        waiting_on=verdict.waiting_on,
+        incident=incident.id if incident else 0,
+        remedy=incident.remedy if incident else "",
+        next_look=now.wall_at + watch.due_us - now.steady_us if watch.due_us else 0,
+    )
+
+
+def unasked_restarts(run: Run) -> int:
+    """Ends in the last day that nobody asked for and that a start followed, whoever made it."""
+    # *last* is an end that no start has followed yet.
+    down = run.last is not None and run.last.how is How.BY_ITSELF and run.last in run.ends
+    return len(run.ends) - down
+
+
+def open_incident(story: Story, key: CheckKey) -> Incident | None:
+    """The open incident of this check; a check has one at most."""
+    return next((i for i in story.incidents if i.key == key and i.phase is not Phase.CLOSED), None)
+
+
+def incident_rows(stories: Iterable[Story]) -> tuple[IncidentRow, ...]:
+    """The open incidents, oldest first."""
+    rows = [
+        incident_row(incident)
+        for story in stories
+        for incident in story.incidents
+        if incident.phase is not Phase.CLOSED
+    ]
+    rows.sort(key=lambda row: row.id)
+    return tuple(rows)
+
+
+def incident_row(incident: Incident) -> IncidentRow:
+    """The row of one incident, open or closed."""
+    return IncidentRow(
+        id=incident.id,
+        key=incident.key,
+        unit=incident.unit,
+        phase=incident.phase.value,
+        idle=incident.idle.value,
+        reason=incident.reason.value,
+        summary=incident.summary,
+        opened=incident.opened_at,
+        closed=incident.closed_at,
+        ending=incident.closing.value,
+        attempts=len(incident.attempts),
+        notices=len(incident.tellings),
+        tried=tuple(
+            AttemptRow(a.at, a.repairer, a.by, a.result.value, a.detail) for a in incident.attempts
+        ),
+        told=tuple(TellingRow(t.at, t.edition.value, t.channel) for t in incident.tellings),
+        recent=incident.recent,
+        reopened=incident.reopened,
+        found=incident.found,
+        held_under=incident.held_under,
+        remedy=incident.remedy,
+    )
+
+
+def counts(watches: Iterable[Watch]) -> dict[str, int]:
+    """How many checks have each state; every state is there, those that nothing has too."""
+    tally = {state.value: 0 for state in State}
+    for watch in watches:
+        tally[watch.verdict.state.value] += 1
+    return tally
+
+
+def recount(tally: Mapping[str, int], old: State | None, new: State | None) -> dict[str, int]:
+    """*tally* after one check went from *old* (None: it is new) to *new* (None: it is gone).
+
+    So that one change costs the same whether there are ten checks or a thousand.
+    """
+    after = dict(tally)
+    if old is not None:
+        after[old.value] -= 1
+    if new is not None:
+        after[new.value] += 1
+    return after
+
+
+def worst(tally: Mapping[str, int]) -> State:
+    """Red, yellow or green; grey is not judged and never makes it worse."""
+    return next((s for s in (State.RED, State.YELLOW) if tally.get(s.value)), State.GREEN)
+
+
+def alerts(rows: Iterable[CheckRow]) -> tuple[CheckRow, ...]:
+    """The red checks that have a remedy, in the order of *rows*."""
+    return tuple(row for row in rows if row.state == State.RED.value and row.remedy)
