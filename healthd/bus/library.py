@@ -10,6 +10,7 @@ import importlib
 import logging
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
@@ -51,7 +52,7 @@ def choose(wanted: str | None = None) -> Library:
 
 @cache
 def load(short: str) -> Library:
-    """The library *short* ("fast", "next"). HealthdError "bus-library": it is not installed."""
+    """The library *short* ("fast", "next"). HealthdError "bus-library": it cannot be used."""
     module = MODULES.get(short)
     if module is None:
         allowed = " or ".join(sorted(MODULES))
@@ -65,9 +66,11 @@ def load(short: str) -> Library:
             "bus-library", f"the D-Bus library {module} is not installed", f"install {package}"
         ) from err
     bus = _with_bounded_reader(aio.MessageBus) if short == "next" else aio.MessageBus
+    if short == "fast":
+        _refuse_old(root)
     return Library(
         name=short,
-        message_bus=_with_end_of_authentication(bus),
+        message_bus=_with_clean_ends(bus),
         message=root.Message,
         message_type=root.MessageType,
         message_flag=root.MessageFlag,
@@ -75,6 +78,23 @@ def load(short: str) -> Library:
         variant=root.Variant,
         unpack=_compiled_unpack() if short == "fast" else _unpack_with(root.Variant),
     )
+
+
+def _refuse_old(root: Any) -> None:
+    """Refuse dbus-fast 1.84 (Debian 12): the bus hangs up at the first "ä" that it sends.
+
+    It counts a string's characters, not its bytes; and one call with two flags, from any local user,
+    ends its connection. Debian 13's 2.44 does neither.
+    """
+    fields = {"path": "/", "interface": "a.b", "member": "C", "serial": 1}
+    kind = root.MessageType.SIGNAL
+    message = root.Message(message_type=kind, signature="s", body=["ä"], **fields)
+    if not bytes(message._marshall(False)).endswith(b"\x02\0\0\0\xc3\xa4\0"):
+        raise HealthdError(
+            "bus-library",
+            "this dbus-fast is too old to send text other than ASCII",
+            "install dbus-fast 2.44 or newer, or dbus-next",
+        )
 
 
 def _compiled_unpack() -> Callable[[Any], Any]:
@@ -96,14 +116,12 @@ def _unpack_with(variant: type[Any]) -> Callable[[Any], Any]:
     return unpack
 
 
-def _with_end_of_authentication(base: Any) -> Any:
-    """*base* whose handshake ends when the bus closes the socket.
-
-    dbus-next and dbus-fast before 5 append b"" for ever, without once yielding to the loop.
-    """
+def _with_clean_ends(base: Any) -> Any:
+    """*base* that notices when the bus hangs up in the handshake, and closes what it has lost."""
 
     class MessageBus(base):  # type: ignore[misc]
         async def _auth_readline(self) -> str:
+            # dbus-next and dbus-fast 2 append b"" for ever, without yielding to the loop.
             loop = asyncio.get_running_loop()
             line = b""
             # One byte at a time: what follows the line belongs to the message reader.
@@ -113,6 +131,13 @@ def _with_end_of_authentication(base: Any) -> Any:
                     raise ConnectionError("the bus closed the connection while authenticating")
                 line += byte
             return line[:-2].decode()
+
+        def _finalize(self, err: Exception | None = None) -> None:
+            super()._finalize(err)
+            # An open socket would keep our names on the bus, with nobody to answer.
+            with suppress(OSError, ValueError):
+                self._stream.close()
+            self._sock.close()
 
     return MessageBus
 
@@ -155,11 +180,5 @@ def _with_bounded_reader(base: Any) -> Any:
             self._unmarshaller: Any = self._create_unmarshaller()
             self._on_message(message)
             return True
-
-        def _finalize(self, err: Exception | None = None) -> None:
-            super()._finalize(err)
-            # Left to the collector, the socket would stay open until it runs.
-            self._stream.close()
-            self._sock.close()
 
     return MessageBus
