@@ -19,7 +19,7 @@ from pathlib import Path
 
 SUITE = "trixie"
 #: Raised when a tree must be built anew although its list of packages is the same.
-RECIPE = 1
+RECIPE = 2
 
 #: A Debian that boots to a prompt, with what a server has around systemd.
 BOOTABLE = (
@@ -107,6 +107,9 @@ def _build(path: Path, packages: list[str]) -> None:
             # own data lies in /usr/share/lintian and is not touched by this.
             "--dpkgopt=path-exclude=/usr/share/doc/*",
             "--dpkgopt=path-exclude=/usr/share/locale/*",
+            # mmdebstrap copies these two from this machine.
+            '--customize-hook=echo debian >"$1/etc/hostname"',
+            '--customize-hook=rm -f "$1/etc/resolv.conf"',
             f"--include={','.join(packages)}",
             SUITE,
             str(unfinished),
