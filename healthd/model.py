@@ -579,6 +579,39 @@ class CrashLoop(Struct, frozen=True):
     quiet_us: int = 2 * MINUTE_US
 
 
+#: What healthd never restarts, whatever the settings list: itself, and what everything else (a
+#: person's session first) stands on. Patterns of fnmatch.
+NEVER_RESTART: tuple[str, ...] = (
+    "healthd.service",
+    "healthd-*",
+    "dbus*",
+    "polkit*",
+    "systemd-*",
+    "elogind*",
+    "user@*",
+    "user-runtime-dir@*",
+    "emergency.service",
+    "rescue.service",
+    "init.scope",
+    "*getty@*",
+    "*-getty.service",
+    "autovt@*",
+    "display-manager.service",
+    "gdm*",
+    "greetd*",
+    "lightdm*",
+    "lxdm*",
+    "ly.service",
+    "ly@*",
+    "nodm*",
+    "plasmalogin*",
+    "sddm*",
+    "slim.service",
+    "wdm.service",
+    "xdm*",
+)
+
+
 class Policy(Struct, frozen=True):
     """What the settings say for every story. *allow_restart* holds resolved names."""
 
@@ -586,7 +619,7 @@ class Policy(Struct, frozen=True):
     watch_enabled: bool = True
     network: bool = False
     allow_restart: frozenset[str] = frozenset()
-    never_restart: tuple[str, ...] = ()
+    never_restart: tuple[str, ...] = NEVER_RESTART
     max_attempts: int = 2
     backoff_us: tuple[int, ...] = (0, 10 * SECOND_US, 60 * SECOND_US)
     unit_budget: Budget = Budget(4, HOUR_US)
