@@ -676,12 +676,17 @@ class Ended(Struct, frozen=True, tag=True):
 
 
 class Began(Struct, frozen=True, tag=True):
-    """An invocation of the story's unit began. *automatic*: systemd's own restart; else asked, triggered or upheld."""
+    """An invocation of the story's unit began.
+
+    *automatic*: systemd's own restart. *asked*: nothing that keeps the unit running by itself ordered
+    it (no automatic restart, Upholds=, socket, timer, path or bus name): a person did, or we.
+    """
 
     invocation: str
     at_us: int
     automatic: bool = False
     n_restarts: int = 0
+    asked: bool = False
 
 
 class RestartAsked(Struct, frozen=True, tag=True):
