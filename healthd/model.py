@@ -879,7 +879,8 @@ class UnitChanged(Struct, frozen=True, tag=True):
     """PropertiesChanged of one unit, in the order in which it came.
 
     *interface* is the last word of the interface's name: "Unit" or "Service". *properties* are
-    systemd's own names with plain values; the pair `Job` is the job's number only, 0 = none.
+    systemd's own names with plain values; the pair `Job` is the job's number only, 0 = none;
+    `InvocationID` is 32 hex digits, "" = none.
     """
 
     unit: UnitName
