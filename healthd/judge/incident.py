@@ -185,13 +185,6 @@ def close(incident: Incident, closing: Closing, now: Now) -> Incident:
     )
 
 
-def again_due(incident: Incident, renotify_us: int, now: Now) -> bool:
-    """Whether the owner, told long ago of what is still red, hears of it again."""
-    if incident.phase is not Phase.ENGAGED or incident.idle is not Idle.NO or not incident.told:
-        return False
-    return now.steady_us - incident.tellings[-1].at_us >= renotify_us
-
-
 def last_edition(incident: Incident) -> Edition | None:
     """What the owner heard of it last."""
     return incident.tellings[-1].edition if incident.tellings else None

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from healthd.judge import wording
 from healthd.judge.due import next_due
 from healthd.judge.incident import (
-    again_due,
     is_open,
     open_incident,
     reopen,
@@ -16,7 +15,7 @@ from healthd.judge.incident import (
 )
 from healthd.judge.recording import make_attempt
 from healthd.judge.repairing import Engage, Try, Wait, next_step
-from healthd.judge.telling import after_close, engage, tell
+from healthd.judge.telling import after_close, again_if_due, engage
 from healthd.judge.turn import Turn
 from healthd.judge.verdict import Standing, remember, verdict, waits
 from healthd.judge.waiting import waits_on
@@ -24,7 +23,6 @@ from healthd.model import (
     Aspect,
     Change,
     CheckKey,
-    Edition,
     Idle,
     Incident,
     IncidentId,
@@ -124,8 +122,7 @@ def _incident(turn: Turn, watch: Watch, look: Look, *, counts: bool) -> int:
     if watch.verdict.state is not State.RED or incident.idle is not Idle.NO:
         return 0
     if was_engaged(incident):
-        if again_due(incident, turn.scene.policy.renotify_us, turn.scene.now):
-            tell(turn, incident, Edition.AGAIN)
+        again_if_due(turn, incident)
         return 0
     return _act(turn, incident, watch)
 

@@ -50,7 +50,7 @@ def tell(turn: Turn, incident: Incident, edition: Edition) -> None:
     telling = Telling(now.wall_at, now.steady_us, edition)
     told = replace(incident, tellings=(*incident.tellings, telling))
     turn.put_incident(told, Change.CHANGED)
-    title, body = wording.notice(told, edition, now)
+    title, body = wording.notice(told, edition, now, past=turn.story.closed)
     turn.effects.append(
         Tell(
             Notice(
@@ -68,6 +68,15 @@ def tell(turn: Turn, incident: Incident, edition: Edition) -> None:
             )
         )
     )
+
+
+def again_if_due(turn: Turn, incident: Incident) -> None:
+    """Tell once more of what the owner was told long ago, by whichever incident of the unit."""
+    if incident.phase is not Phase.ENGAGED or not incident.told:
+        return
+    told_us = [t.at_us for i in turn.story.incidents for t in i.tellings]
+    if told_us and turn.scene.now.steady_us - max(told_us) >= turn.scene.policy.renotify_us:
+        tell(turn, incident, Edition.AGAIN)
 
 
 def after_close(turn: Turn, closing: Closing) -> None:

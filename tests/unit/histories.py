@@ -1,0 +1,149 @@
+"""Play a history of events against the judge, as the daemon's loop would, and keep what came out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
+
+from healthd.judge.incident import is_open
+from healthd.judge.judge import judge
+from healthd.model import (
+    SECOND_US,
+    UNIT_RULES,
+    ActiveState,
+    Aspect,
+    AttemptId,
+    AttemptResult,
+    Check,
+    CheckKey,
+    Closing,
+    Declared,
+    Delivered,
+    Edition,
+    Effect,
+    Event,
+    FailureClass,
+    Incident,
+    IncidentId,
+    IncidentStep,
+    Look,
+    Now,
+    Outcome,
+    Policy,
+    Reason,
+    Repair,
+    RepairFinished,
+    Rules,
+    Scene,
+    Story,
+    Tell,
+    UnitFacts,
+    UnitName,
+    Watch,
+)
+
+UNIT = UnitName("web.service")
+LIVENESS = CheckKey(f"liveness:{UNIT}")
+READINESS = CheckKey(f"readiness:{UNIT}")
+BEGIN_US = 1_000_000 * SECOND_US
+BEGIN_AT = 1_796_000_000 * SECOND_US
+LISTED = Policy(allow_restart=frozenset({UNIT}))
+
+LIVE_CHECK = Check(LIVENESS, Aspect.LIVENESS, "unit", UNIT, UNIT_RULES)
+READY_CHECK = Check(READINESS, Aspect.READINESS, "http", UNIT, Rules(), declared=True)
+
+FAIL = Look(Outcome.FAILING, Reason.UNREADY, "HTTP 503", FailureClass.STATUS)
+OK = Look(Outcome.OK, Reason.OK, "HTTP 200")
+SLOW = Look(Outcome.DEGRADED, Reason.DEGRADED, "answered in 812 ms")
+
+RUNNING = UnitFacts(
+    id=UNIT,
+    active_state=ActiveState.ACTIVE,
+    sub_state="running",
+    invocation="a1",
+    wanted=True,
+    active_enter_us=BEGIN_US - 3600 * SECOND_US,
+    inactive_exit_us=BEGIN_US - 3600 * SECOND_US,
+    main_start_us=BEGIN_US - 3600 * SECOND_US,
+)
+
+
+@dataclass
+class Play:
+    """One story with a clock that only the test moves. *delivers*: a channel takes each notice at once."""
+
+    policy: Policy = LISTED
+    checks: tuple[Check, ...] = (READY_CHECK,)
+    first_start: bool = False
+    delivers: bool = True
+    story: Story = field(default_factory=lambda: Story(name=UNIT, facts=RUNNING))
+    effects: list[Effect] = field(default_factory=list)
+    machine_restarts_us: list[int] = field(default_factory=list)
+    now_us: int = BEGIN_US
+    incidents: int = 1
+    attempts: int = 1
+
+    def __post_init__(self) -> None:
+        self.story = replace(
+            self.story, run=replace(self.story.run, watched_since_us=BEGIN_US - 3600 * SECOND_US)
+        )
+        self.put(Declared(self.checks))
+
+    def at(self, seconds: float, event: Event) -> tuple[Effect, ...]:
+        """Judge *event* at *seconds* after the beginning; returns its effects."""
+        self.now_us = BEGIN_US + int(seconds * SECOND_US)
+        return self.put(event)
+
+    def put(self, event: Event) -> tuple[Effect, ...]:
+        scene = Scene(
+            now=Now(self.now_us, BEGIN_AT + self.now_us - BEGIN_US),
+            policy=self.policy,
+            first_start=self.first_start,
+            machine_restarts_us=tuple(self.machine_restarts_us),
+            next_incident=IncidentId(self.incidents),
+            next_attempt=AttemptId(self.attempts),
+        )
+        self.story, effects = judge(self.story, event, scene)
+        self.effects += effects
+        for effect in effects:
+            match effect:
+                case IncidentStep(incident=incident):
+                    self.incidents = max(self.incidents, incident.id + 1)
+                case Repair(attempt=attempt):
+                    self.attempts = attempt.id + 1
+                    self.machine_restarts_us.append(attempt.at_us)
+                case Tell(notice=notice) if self.delivers:
+                    self.put(Delivered(notice.incident, notice.edition, "journal"))
+                case _:
+                    pass
+        return effects
+
+    def watch(self, key: CheckKey = READINESS) -> Watch:
+        return next(w for w in self.story.watches if w.check.key == key)
+
+    def face(self, key: CheckKey = READINESS) -> tuple[str, str]:
+        """State and reason of a check."""
+        verdict = self.watch(key).verdict
+        return verdict.state.value, verdict.reason.value
+
+    def open(self, key: CheckKey = READINESS) -> Incident | None:
+        return next((i for i in self.story.incidents if i.key == key and is_open(i)), None)
+
+    def repairs(self) -> list[Repair]:
+        return [e for e in self.effects if isinstance(e, Repair)]
+
+    def told(self) -> list[Edition]:
+        return [e.notice.edition for e in self.effects if isinstance(e, Tell)]
+
+    def endings(self) -> list[Closing]:
+        return [
+            e.incident.closing
+            for e in self.effects
+            if isinstance(e, IncidentStep) and e.incident.closing is not Closing.NOT_YET
+        ]
+
+
+def finished(play: Play, result: AttemptResult = AttemptResult.DONE) -> None:
+    """The attempt under way ends with *result*, just now."""
+    play.put(RepairFinished(play.repairs()[-1].attempt.id, result))
