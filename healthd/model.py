@@ -925,6 +925,10 @@ class UnitFilesChanged(Struct, frozen=True, tag=True):
     """Unit files were enabled, disabled or masked."""
 
 
+class BootFinished(Struct, frozen=True, tag=True):
+    """Every job of the boot has ended: facts read before say `booted` false and are out of date."""
+
+
 class OwnerChanged(Struct, frozen=True, tag=True):
     """systemd's name has a new owner (daemon-reexec), or none (*present* is false: the machine stops)."""
 
@@ -957,5 +961,6 @@ SystemdSignal = (
     | UnitNew
     | UnitRemoved
     | UnitFilesChanged
+    | BootFinished
     | OwnerChanged
 )
