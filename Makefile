@@ -13,7 +13,7 @@ HOSTS ?= 2
 
 # What the tests need of the machine itself.
 MACHINE_PACKAGES := python3-venv python3-dbus python3-gi python3-systemd dbus \
-	mmdebstrap systemd-container ca-certificates
+	git ca-certificates mmdebstrap systemd-container
 
 .PHONY: help venv lint unit bus deb host test tally run shell bench soak clean
 
@@ -30,7 +30,8 @@ venv: .venv/.ready ## installs what the tests need: Debian packages, and .venv
 	if (($${#missing[@]})); then \
 		echo "installing $${missing[*]}"; \
 		apt-get update -qq; \
-		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$${missing[@]}"; \
+		DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+			"$${missing[@]}" >/dev/null; \
 	fi
 	/usr/bin/python3 -m venv --system-site-packages .venv
 	$(PYTHON) -m pip install --quiet --disable-pip-version-check --editable '.[fast,test]'

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.host import machine, package, trees
+from tests.host import machine, package
 from tests.host.machine import Host
 
 #: How much of a machine's journal a failed test shows.
@@ -17,8 +17,7 @@ TAIL_LINES = 80
 @pytest.fixture(scope="session")
 def host_tree() -> Path:
     """The Debian tree that has everything healthd's packages depend on, and not them."""
-    needed = [name for deb in package.packages() for name in package.dependencies(deb)]
-    return trees.tree("host", (*trees.BOOTABLE, *needed))
+    return package.machine_tree("host")
 
 
 @pytest.fixture(scope="session")

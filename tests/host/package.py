@@ -50,6 +50,12 @@ def dependencies(package: Path) -> tuple[str, ...]:
     return _names(fields)
 
 
+def machine_tree(name: str, *more: str) -> Path:
+    """The tree *name*: bootable, with *more* and all that our packages depend on, not with them."""
+    needed = [dependency for package in packages() for dependency in dependencies(package)]
+    return trees.tree(name, (*trees.BOOTABLE, *needed, *more))
+
+
 def _names(relations: str) -> tuple[str, ...]:
     names = (re.match(r"\s*([a-z0-9][a-z0-9+.-]*)", part) for part in relations.split(","))
     return tuple(name[1] for name in names if name)

@@ -15,11 +15,11 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from tests.host import cgroups, machine, package, trees
+from tests.host import cgroups, machine, package
 from tests.host.machine import Host
 
 #: Real services of the throw-away machine; on a tree of their own, the tests' machine has none.
-SERVICES = ("nginx", "postgresql", "curl")
+SERVICES = ("nginx", "postgresql")
 DATABASE = "postgresql@17-main.service"
 WEB = "nginx.service"
 
@@ -175,12 +175,6 @@ def tell(host: Host) -> None:
         mends(story)
 
 
-def story_tree_packages() -> tuple[str, ...]:
-    """What the throw-away machine is made of, healthd's own packages aside."""
-    needed = [name for deb in package.packages() for name in package.dependencies(deb)]
-    return (*trees.BOOTABLE, *needed, *SERVICES)
-
-
 def _check(host: Host, key: str) -> dict[str, Any]:
     """The check *key* as healthctl knows it; empty while it does not."""
     checks: list[dict[str, Any]] = host.healthctl("checks")
@@ -218,7 +212,7 @@ def main() -> int:
     if cgroups.under_systemd() and not shell:
         _on_this_machine()
         return 0
-    with machine.boot(trees.tree("story", story_tree_packages()), "story") as host:
+    with machine.boot(package.machine_tree("story", *SERVICES), "story") as host:
         try:
             _shell(host) if shell else tell(host)
         except (machine.NotSeen, machine.CommandFailed) as err:

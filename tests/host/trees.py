@@ -134,7 +134,3 @@ def _remove_older(name: str, *, keep: Path) -> None:
                 continue
             shutil.rmtree(old)
             Path(mark.name).unlink()
-
-
-if __name__ == "__main__":
-    print(tree("host", BOOTABLE))
