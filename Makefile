@@ -15,7 +15,7 @@ HOSTS ?= 2
 MACHINE_PACKAGES := python3-venv python3-dbus python3-gi python3-systemd dbus \
 	git ca-certificates mmdebstrap systemd-container
 
-.PHONY: help venv lint unit bus deb host test tally run shell bench soak clean
+.PHONY: help venv lint unit bus deb host test run shell bench soak clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## / {printf "  make %-6s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,9 +58,6 @@ host: deb ## a booted Debian 13: real systemd, bus, polkit, journal
 	$(PYTHON) -m pytest tests/host -n $(HOSTS) --dist loadfile --junit-xml=$(REPORTS)/host.xml
 
 test: lint unit bus deb host ## everything, from the fast to the thorough
-	$(PYTHON) -m tests.tally $(REPORTS)
-
-tally: venv
 	$(PYTHON) -m tests.tally $(REPORTS)
 
 run: deb ## shows healthd at work: on this machine under systemd, else on a throw-away one

@@ -166,12 +166,14 @@ class Host:
         self.write(f"/etc/systemd/system/{name}", text)
         self.run("systemctl", "daemon-reload")
 
-    def remove_unit(self, name: str) -> None:
-        """Stop the unit *name* and take its file away, as if it had never been."""
-        self.run("systemctl", "stop", name, check=False, timeout_s=120)
-        self.run("rm", "-rf", f"/etc/systemd/system/{name}", f"/etc/systemd/system/{name}.d")
+    def remove_units(self, *names: str) -> None:
+        """Stop the units, a template's instances too, and take their files away."""
+        loaded = [name.replace("@.", "@*.") for name in names]
+        self.run("systemctl", "stop", *loaded, check=False, timeout_s=120)
+        files = [f"/etc/systemd/system/{name}" for name in names]
+        self.run("rm", "-rf", *files, *(f"{file}.d" for file in files))
         self.run("systemctl", "daemon-reload")
-        self.run("systemctl", "reset-failed", name, check=False)
+        self.run("systemctl", "reset-failed", *loaded, check=False)
 
     def settings(self, yaml: str) -> None:
         """Make *yaml* healthd's settings and have it read them. Raises CommandFailed if refused."""
@@ -181,14 +183,14 @@ class Host:
 
     def tidy(self) -> None:
         """Take away the units and settings that were written here, and have healthd run."""
-        for name in self._units:
-            self.remove_unit(name)
-        self._units.clear()
+        if self._units:
+            self.remove_units(*self._units)
+            self._units.clear()
         if self._has_settings:
             self.run("rm", "-f", SETTINGS)
+            self.run("systemctl", "reload-or-restart", "healthd.service", timeout_s=120)
             self._has_settings = False
-        reload_or_start = ("systemctl", "reload-or-restart", "healthd.service")
-        self.run(*reload_or_start, check=False, timeout_s=120)
+        self.run("systemctl", "start", "healthd.service", timeout_s=120)
 
     def unit_property(self, unit: str, name: str) -> str:
         """One property of *unit*, in the words of `systemctl show`."""

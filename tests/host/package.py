@@ -12,11 +12,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import IO
 
 from tests.host import trees
 
 CHECKOUT = Path(__file__).parents[2]
 DIST = CHECKOUT / "dist"
+LOG = CHECKOUT / "build/deb.log"
 #: What no package is made of; a change here needs no new package.
 NOT_PACKAGED = ("tests", ".ci", "Makefile", ".gitignore", "*.md")
 
@@ -101,16 +103,17 @@ def build() -> list[Path]:
     tree = trees.tree("build", (*trees.BUILDER, *_build_dependencies()))
     shutil.rmtree(DIST, ignore_errors=True)
     DIST.mkdir()
-    with trees.in_use(tree), tempfile.TemporaryDirectory() as source:
+    LOG.parent.mkdir(exist_ok=True)
+    with trees.in_use(tree), tempfile.TemporaryDirectory() as source, LOG.open("w") as log:
         for file in files:
             (Path(source) / file).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(CHECKOUT / file, Path(source) / file)
-        _run_inside(tree, Path(source))
+        _run_inside(tree, Path(source), log)
     mark.write_text(fingerprint)
     return packages()
 
 
-def _run_inside(tree: Path, source: Path) -> None:
+def _run_inside(tree: Path, source: Path, log: IO[str]) -> None:
     subprocess.run(
         [
             *("systemd-nspawn", "--quiet", "--register=no", "--keep-unit", "--private-network"),
@@ -120,6 +123,8 @@ def _run_inside(tree: Path, source: Path) -> None:
         ],
         check=True,
         stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
     )
 
 
@@ -127,4 +132,5 @@ if __name__ == "__main__":
     try:
         print("\n".join(str(package) for package in build()))
     except subprocess.CalledProcessError as err:
-        sys.exit(f"the package was not built: {err.cmd[0]} ended with {err.returncode}")
+        print("\n".join(LOG.read_text().splitlines()[-60:]) if LOG.is_file() else "")
+        sys.exit(f"the package was not built: {err.cmd[0]} ended with {err.returncode}; see {LOG}")
