@@ -23,9 +23,13 @@ from healthd.bus.message import (
     BusError,
     Call,
     Signal,
+    Variant,
     outgoing,
 )
 from healthd.errors import HealthdError
+
+# What other rooms see of the bus.
+__all__ = ["BusError", "Call", "Connection", "Signal", "Variant"]
 
 log = logging.getLogger(__name__)
 

@@ -83,7 +83,7 @@ def load(short: str) -> Library:
 def _refuse_old(root: Any) -> None:
     """Refuse dbus-fast 1.84 (Debian 12): the bus hangs up at the first "ä" that it sends.
 
-    It counts a string's characters, not its bytes; and one call with two flags, from any local user,
+    It counts characters, not bytes; and one call with two flags, from any local user,
     ends its connection. Debian 13's 2.44 does neither.
     """
     fields = {"path": "/", "interface": "a.b", "member": "C", "serial": 1}
