@@ -811,7 +811,10 @@ Effect = (
 
 
 class CheckRow(Struct, frozen=True):
-    """One check as readers see it; times are wall µs, `failure_class` is `class` in JSON."""
+    """One check as readers see it; times are wall µs, `failure_class` is `class` in JSON.
+
+    *lists*: names that only this check has to show, each under a word of its own.
+    """
 
     key: str
     aspect: str
@@ -828,6 +831,7 @@ class CheckRow(Struct, frozen=True):
     incident: int
     remedy: str
     next_look: int
+    lists: dict[str, tuple[str, ...]] = {}
 
 
 class AttemptRow(Struct, frozen=True):

@@ -31,6 +31,8 @@ def check(row: CheckRow, *, next_look: bool = True) -> Row:
         more["remedy"] = Variant("s", row.remedy)
     if row.next_look and next_look:
         more["next_look"] = Variant("t", row.next_look)
+    for name, words in row.lists.items():
+        more[name] = Variant("as", words)
     return (
         row.key,
         row.unit,
