@@ -1,0 +1,250 @@
+"""Whether a service runs, from what systemd says and what healthd has seen of it.
+
+Pure: no clock, no I/O, no logging; the caller passes *now*. The table of semantics.md, "Liveness of
+a unit": the first row that matches answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from healthd.judge import resting
+from healthd.judge.life import CLEAN_RESULTS, DOWN, UP, restarts_by_itself
+from healthd.judge.run import DAY_US, counted_ends
+from healthd.judge.sight import (
+    LATE_US,
+    NO_CHECK,
+    Sight,
+    degraded,
+    failing,
+    grey,
+    keep,
+    ok,
+)
+from healthd.judge.wording import duration, end_in_words
+from healthd.model import (
+    MINUTE_US,
+    ActiveState,
+    End,
+    LoadState,
+    Look,
+    Now,
+    Policy,
+    Reason,
+    Run,
+    UnitFacts,
+)
+
+# A loop too slow for the window of minutes: this many ends a day, and still going on.
+_SLOW_LOOP = 6
+
+# A start without a limit is worth a word after this long, or three times its longest.
+_PATIENCE_US = 10 * MINUTE_US
+
+# For what has no limit of its own.
+_TRANSITION_US = 30 * MINUTE_US
+
+Row = Callable[[Sight], Look | None]
+
+_CONFIGURATION = {
+    LoadState.NOT_FOUND: "systemd finds no such unit",
+    LoadState.BAD_SETTING: "its unit file has a setting that systemd refuses",
+    LoadState.ERROR: "systemd could not load its unit file",
+}
+
+
+def liveness(
+    facts: UnitFacts,
+    run: Run,
+    now: Now,
+    policy: Policy,
+    *,
+    declared: bool,
+    grace_us: int,
+) -> Look | None:
+    """What one look at the unit finds; None = there is nothing to check (a oneshot at rest).
+
+    *declared*: a check, `needs` or `allow_restart` names it. *grace_us*: how long a consumer has
+    after its provider is back.
+    """
+    sight = Sight(facts, run, now, policy, declared, grace_us)
+    for row in ROWS:
+        look = row(sight)
+        if look is not None:
+            return None if look is NO_CHECK else look
+    return keep("systemd shows a state that healthd does not know")
+
+
+def configuration(sight: Sight) -> Look | None:
+    """named by a setting and not-found, `bad-setting` or `error` → yellow `configuration`"""
+    words = _CONFIGURATION.get(sight.facts.load_state)
+    return degraded(Reason.CONFIGURATION, words) if words else None
+
+
+def masked(sight: Sight) -> Look | None:
+    """masked → grey `not-configured`"""
+    if sight.facts.load_state is not LoadState.MASKED:
+        return None
+    return grey(Reason.NOT_CONFIGURED, "masked")
+
+
+def crash_loop(sight: Sight) -> Look | None:
+    """whatever ActiveState: ≥ 3 ends by itself in 10 min and the last less than 2 min ago, or ≥ 6
+    in 24 h and the last within twice their mean distance → failing `crash-loop`
+    """
+    loop = sight.policy.crash_loop
+    ends = _followed(sight, counted_ends(sight.run, sight.now, loop.within_us))
+    if len(ends) >= loop.restarts:
+        until_us = min(ends[-1].at_us + loop.quiet_us, ends[-loop.restarts].at_us + loop.within_us)
+        if sight.now.steady_us < until_us:
+            return failing(Reason.CRASH_LOOP, _loop_words(sight, ends, loop.within_us), until_us)
+    ends = _followed(sight, counted_ends(sight.run, sight.now, DAY_US))
+    if len(ends) >= _SLOW_LOOP:
+        mean_us = (ends[-1].at_us - ends[0].at_us) // (len(ends) - 1)
+        until_us = ends[-1].at_us + 2 * mean_us
+        if sight.now.steady_us < until_us:
+            return failing(Reason.CRASH_LOOP, _loop_words(sight, ends, DAY_US), until_us)
+    return None
+
+
+def pending_restart(sight: Sight) -> Look | None:
+    """waiting for an automatic restart (any substate that says so) → Result success: ok. Else
+    degraded `churned` "restarts in 12 s, restart 1"; past the delay + 10 s failing `failed`
+    """
+    facts = sight.facts
+    if not restarts_by_itself(facts.sub_state):
+        return None
+    due_us = (facts.state_change_us or sight.now.steady_us) + max(0, facts.restart_delay_for_us)
+    left_us = due_us - sight.now.steady_us
+    soon = f"restarts in {duration(left_us)}" if left_us > 0 else "restarts now"
+    if facts.result in CLEAN_RESULTS:
+        return ok(f"{soon}, after a clean end")
+    endless = facts.restart_delay_for_us < 0
+    if not endless and left_us <= -LATE_US:
+        words = f"failed: {end_in_words(facts)}; the automatic restart has not come"
+        return failing(Reason.FAILED, words)
+    # NRestarts counts the restart once its job is queued.
+    number = facts.n_restarts + (0 if facts.sub_state.endswith("queued") else 1)
+    words = f"{'waits to restart' if endless else soon}, restart {number} ({end_in_words(facts)})"
+    return degraded(Reason.CHURNED, words, 0 if endless else due_us + LATE_US)
+
+
+def starting(sight: Sight) -> Look | None:
+    """`activating`, or a start job queued, or the boot not finished and meant to run → oneshot: ok.
+    Else grey `starting`; past its start timeout + 10 s failing `stuck`; without a timeout yellow
+    `degraded` after max(10 min, 3 × its longest start), never red
+    """
+    facts = sight.facts
+    if facts.active_state is ActiveState.ACTIVATING:
+        return _activating(sight)
+    if facts.active_state in DOWN and facts.job:
+        return grey(Reason.STARTING, "its start is queued")
+    if sight.inactive and not facts.booted and sight.meant_to_run:
+        return grey(Reason.STARTING, "the boot is not finished")
+    return None
+
+
+def transition(sight: Sight) -> Look | None:
+    """`reloading`, `refreshing`, `deactivating`, `maintenance` → keep the last verdict; past the
+    unit's own limit (none: 30 min) failing `stuck`
+    """
+    facts = sight.facts
+    match facts.active_state:
+        case ActiveState.DEACTIVATING:
+            word, limit_us = "stopping", facts.timeout_stop_for_us
+        case ActiveState.RELOADING | ActiveState.REFRESHING:
+            word, limit_us = "reloading", facts.timeout_start_for_us
+        case ActiveState.MAINTENANCE:
+            word, limit_us = "in maintenance", 0
+        case _:
+            return None
+    since_us = facts.state_change_us or sight.now.steady_us
+    until_us = since_us + (limit_us if limit_us > 0 else _TRANSITION_US) + LATE_US
+    if sight.now.steady_us >= until_us:
+        return failing(Reason.STUCK, f"still {word} after {duration(sight.for_us(since_us))}")
+    return keep(word, until_us)
+
+
+def churned(sight: Sight) -> Look | None:
+    """`active`, ended by itself less than 2 min ago → degraded `churned`"""
+    ends = sight.run.ends
+    if sight.facts.active_state is not ActiveState.ACTIVE or not ends or ends[-1].after_gap:
+        return None
+    until_us = ends[-1].at_us + sight.policy.crash_loop.quiet_us
+    if sight.now.steady_us >= until_us:
+        return None
+    ago = duration(sight.for_us(ends[-1].at_us))
+    return degraded(Reason.CHURNED, f"ended by itself {ago} ago and was started again", until_us)
+
+
+def active(sight: Sight) -> Look | None:
+    """`active` → ok (`exited` of a non-oneshot: "systemd does not watch its processes")"""
+    facts = sight.facts
+    if facts.active_state is not ActiveState.ACTIVE:
+        return None
+    if facts.sub_state != "exited":
+        return ok("running")
+    if facts.service_type == "oneshot":
+        return ok("ended well")
+    return ok("active; systemd does not watch its processes")
+
+
+ROWS: tuple[Row, ...] = (
+    configuration,
+    masked,
+    crash_loop,
+    resting.stopped,
+    resting.taken_along,
+    resting.failed,
+    pending_restart,
+    starting,
+    transition,
+    churned,
+    active,
+    resting.oneshot,
+    resting.condition,
+    resting.on_demand,
+    resting.unwanted,
+    resting.never_started,
+    resting.start_refused,
+    resting.ended_by_signal,
+    resting.ended_by_itself,
+    resting.undecided,
+)
+
+
+def _activating(sight: Sight) -> Look:
+    facts = sight.facts
+    now_us = sight.now.steady_us
+    # After an automatic restart InactiveExit is when the wait began, not the start.
+    begun_us = max(facts.inactive_exit_us, sight.run.started_us) or facts.state_change_us or now_us
+    so_far = duration(sight.for_us(begun_us))
+    if facts.service_type == "oneshot":
+        return ok(f"running for {so_far}")
+    limit_us = facts.timeout_start_for_us
+    if limit_us > 0:
+        # Each command of a start has the limit for itself.
+        until_us = (facts.state_change_us or now_us) + limit_us + LATE_US
+        if now_us >= until_us:
+            words = f"still starting after {so_far}, its limit is {duration(limit_us)}"
+            return failing(Reason.STUCK, words)
+        return grey(Reason.STARTING, "starting", until_us)
+    until_us = begun_us + max(_PATIENCE_US, 3 * sight.run.longest_start_for_us)
+    if now_us >= until_us:
+        return degraded(Reason.DEGRADED, f"still starting after {so_far}, and has no limit")
+    return grey(Reason.STARTING, "starting", until_us)
+
+
+def _followed(sight: Sight, ends: tuple[End, ...]) -> tuple[End, ...]:
+    """Those that a new start followed, or will follow: a unit at rest does not loop any more."""
+    last = sight.run.last
+    if sight.rests and ends and last is not None and ends[-1].invocation == last.invocation:
+        return ends[:-1]
+    return ends
+
+
+def _loop_words(sight: Sight, ends: tuple[End, ...], within_us: int) -> str:
+    words = f"crash loop: {len(ends)} ends in {duration(within_us)}"
+    # While it runs, systemd shows nothing of how the one before ended.
+    shown = sight.facts.active_state not in UP and sight.facts.result not in CLEAN_RESULTS
+    return f"{words}, last: {end_in_words(sight.facts)}" if shown else words

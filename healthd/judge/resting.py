@@ -1,0 +1,142 @@
+"""The liveness rows of a unit that is not running: what systemd says of why it rests. Pure.
+
+Each row answers, or passes on with None; their order is the table's.
+"""
+
+from __future__ import annotations
+
+from healthd.judge.life import CLEAN_RESULTS, DOWN, restarts_by_itself
+from healthd.judge.sight import NO_CHECK, Sight, degraded, failing, grey, ok
+from healthd.judge.wording import duration, end_in_words
+from healthd.model import MINUTE_US, ActiveState, How, Look, Reason
+
+# A program that ends so soon by itself had nothing to do here: seen, but not red.
+_BRIEF_US = 10 * MINUTE_US
+
+_KILLED, _DUMPED = 2, 3
+
+
+def stopped(sight: Sight) -> Look | None:
+    """ended asked or pushed out (also when it then shows `failed`: exit code on SIGTERM, stop
+    timeout) → grey `stopped`, Result in the summary
+    """
+    last, facts = sight.last, sight.facts
+    down = facts.active_state in DOWN and not restarts_by_itself(facts.sub_state)
+    if last is None or not down or last.how not in (How.ASKED, How.PUSHED_OUT):
+        return None
+    words = "stopped"
+    if last.how is How.PUSHED_OUT:
+        words = f"stopped for {last.by}, which conflicts with it"
+    if facts.result not in CLEAN_RESULTS:
+        before = any(e.invocation == last.invocation for e in sight.run.ends)
+        when = "before it was stopped" if before else "when asked to stop"
+        words = f"{words} ({end_in_words(facts)} {when})"
+    return grey(Reason.STOPPED, words)
+
+
+def taken_along(sight: Sight) -> Look | None:
+    """ended taken along → grey `waiting` on the root"""
+    last = sight.last
+    if last is None or last.how is not How.TAKEN_ALONG or sight.facts.active_state not in DOWN:
+        return None
+    return grey(Reason.WAITING, f"stopped along with {last.by}")
+
+
+def failed(sight: Sight) -> Look | None:
+    """`failed`, no job and no automatic restart pending → failing `failed`, in words"""
+    if sight.facts.active_state is not ActiveState.FAILED or not sight.rests:
+        return None
+    return failing(Reason.FAILED, f"failed: {end_in_words(sight.facts)}")
+
+
+def oneshot(sight: Sight) -> Look | None:
+    """`inactive`, oneshot → no check"""
+    return NO_CHECK if sight.inactive and sight.facts.service_type == "oneshot" else None
+
+
+def condition(sight: Sight) -> Look | None:
+    """`inactive`, condition or assertion looked at and not met → grey `not-configured`, named"""
+    facts = sight.facts
+    if sight.inactive and facts.result == "exec-condition":
+        return grey(Reason.NOT_CONFIGURED, "condition not met: ExecCondition")
+    if not sight.inactive or not facts.condition_checked or facts.condition_met:
+        return None
+    which = ", ".join(facts.conditions_failed)
+    return grey(
+        Reason.NOT_CONFIGURED, f"condition not met: {which}" if which else "condition not met"
+    )
+
+
+def on_demand(sight: Sight) -> Look | None:
+    """`inactive`, an active socket, timer or path triggers it, or its bus name is activatable →
+    green `ok`, "started on demand"
+    """
+    starter = sight.facts.on_demand
+    return ok(f"started on demand by {starter}") if sight.inactive and starter else None
+
+
+def unwanted(sight: Sight) -> Look | None:
+    """`inactive`, not meant to run → grey `not-configured`"""
+    if not sight.inactive or sight.meant_to_run:
+        return None
+    return grey(Reason.NOT_CONFIGURED, "nothing wants it")
+
+
+def never_started(sight: Sight) -> Look | None:
+    """or never started in this boot → grey `not-configured`"""
+    if not sight.inactive or sight.facts.inactive_exit_us or sight.last is not None:
+        return None
+    return grey(Reason.NOT_CONFIGURED, "not started in this boot")
+
+
+def start_refused(sight: Sight) -> Look | None:
+    """A restart took it down and its start half never became an invocation: it ended by itself."""
+    last = sight.last
+    if not sight.inactive or last is None or last.how is not How.BY_ITSELF or last.invocation:
+        return None
+    return failing(Reason.EXITED, "stopped for a restart, and systemd refused its start")
+
+
+def ended_by_signal(sight: Sight) -> Look | None:
+    """ended by itself by a signal, "clean" or not → failing `exited`, "ended by SIGTERM, not by
+    systemd"
+    """
+    last, facts = sight.last, sight.facts
+    if not sight.inactive or last is None or last.how is not How.BY_ITSELF:
+        return None
+    if facts.exit_code not in (_KILLED, _DUMPED):
+        return None
+    return failing(Reason.EXITED, f"{end_in_words(facts)}, not by systemd")
+
+
+def ended_by_itself(sight: Sight) -> Look | None:
+    """ended by itself with an exit code → nothing declared and less than 10 min after its start:
+    yellow `degraded` "ended by itself after 4 s"; else failing `exited`
+    """
+    last, facts = sight.last, sight.facts
+    if not sight.inactive or last is None or last.how is not How.BY_ITSELF:
+        return None
+    ran_us = _ran_for_us(sight)
+    words = f"ended by itself after {duration(ran_us)}" if ran_us else "ended by itself"
+    if 0 < ran_us < _BRIEF_US and not sight.declared:
+        return degraded(Reason.DEGRADED, words)
+    if facts.exit_status:
+        words = f"{words}: {end_in_words(facts)}"
+    return failing(Reason.EXITED, words)
+
+
+def undecided(sight: Sight) -> Look | None:
+    """Nobody can say how it ended → grey `stopped`, in these words"""
+    if not sight.inactive:
+        return None
+    return grey(Reason.STOPPED, "stopped; systemd no longer says by whom")
+
+
+def _ran_for_us(sight: Sight) -> int:
+    """How long the invocation ran, at least 1; 0 = systemd has forgotten it."""
+    facts = sight.facts
+    begun_us = facts.main_start_us or facts.inactive_exit_us
+    over_us = max(facts.main_exit_us, facts.active_exit_us)
+    if not begun_us or over_us < begun_us:
+        return 0
+    return max(1, over_us - begun_us)

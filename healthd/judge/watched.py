@@ -1,0 +1,26 @@
+"""Which units get a liveness check at all. Pure; decides nothing about how they are."""
+
+from __future__ import annotations
+
+from healthd.model import LoadState, UnitFacts
+
+# Services that come and go with a person's session, or that a program made up while it runs.
+# dbus-broker names the transient units of its activations `dbus-:…`.
+_FLEETING = ("user@", "user-runtime-dir@", "run-", "dbus-:")
+
+# `merged` is another name of a unit that has its own check; `stub` is not loaded yet.
+_NO_UNIT = frozenset({LoadState.MERGED, LoadState.STUB})
+
+
+def is_watched(facts: UnitFacts, *, named: bool, ignored: bool) -> bool:
+    """Whether the unit is a service with a liveness check.
+
+    *named*: a setting names it. *ignored*: `watch.ignore` or the shipped noise list matches it.
+    """
+    if ignored or not facts.id.endswith(".service"):
+        return False
+    if facts.load_state is LoadState.NOT_FOUND:
+        return named
+    if facts.load_state in _NO_UNIT or facts.transient or facts.id.startswith(_FLEETING):
+        return False
+    return not facts.triggered_by_timer
