@@ -207,7 +207,7 @@ class Api:
     async def _allowed(self, call: Call, verb: str, details: dict[str, str]) -> None:
         """Raises HealthdError unless polkit lets the caller do this."""
         action = f"{NAME}.{verb}"
-        match await self._authorize(call.sender, action, details, call.interactive):
+        match Permission(await self._authorize(call.sender, action, details, call.interactive)):
             case Permission.GRANTED:
                 return
             case Permission.PASSWORD if not call.interactive:

@@ -13,13 +13,14 @@ from healthd.model import CheckKey, CheckRow, Evidence, IncidentId, IncidentRow,
 class Permission(StrEnum):
     """What polkit says of a caller. PASSWORD: yes, once somebody has typed one."""
 
-    GRANTED = "granted"
-    REFUSED = "refused"
-    PASSWORD = "password"
+    GRANTED = "yes"
+    REFUSED = "no"
+    PASSWORD = "challenge"
 
 
-# Sender (a unique name), action, details, whether the caller may be asked for a password.
-Authorize = Callable[[str, str, Mapping[str, str], bool], Awaitable[Permission]]
+# Sender (a unique name), action, details, whether the caller may be asked for a password; answers
+# with a Permission's value.
+Authorize = Callable[[str, str, Mapping[str, str], bool], Awaitable[str]]
 
 
 class Desk(Protocol):
