@@ -147,6 +147,28 @@ class Connection:
             raise BusError(reply.error_name, str(values[0]) if values else "")
         return values
 
+    def tell(
+        self,
+        destination: str,
+        path: str,
+        interface: str,
+        member: str,
+        signature: str = "",
+        body: Sequence[object] = (),
+    ) -> None:
+        """Call a method whose answer nobody waits for; into the void when the bus is gone."""
+        if self._bus.connected:
+            flags = self._library.message_flag
+            self._send(
+                destination=destination,
+                path=path,
+                interface=interface,
+                member=member,
+                signature=signature,
+                body=body,
+                flags=flags.NO_REPLY_EXPECTED | flags.NO_AUTOSTART,
+            )
+
     async def add_match(self, rule: str) -> None:
         """Ask the bus for the broadcast signals that fit *rule*; unicast ones come in any case."""
         await self._ask_bus("AddMatch", "s", (rule,))

@@ -1,0 +1,166 @@
+"""What the journal keeps of units: how they ended, their automatic restarts, their last lines.
+
+Blocking, for a thread. PID 1's own word is asked for with `_PID=1`: any program can write an entry
+that looks like it. Without the group systemd-journal everything is empty, without an error. Raises
+HealthdError "journal-unreadable".
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+
+from systemd import journal
+
+from healthd.model import SECOND_US, JobStop
+
+# systemd's message ids; sd-messages.h.
+STOPPING = "de5b426a63be47a7b6ac3eaac82e2f6f"
+STOPPED = "9d1aaa27d60140bd96365438aad20286"
+DEACTIVATED = "7ad2d189f7e94e70a38c781354912448"
+FAILED = "d9b373ed55a64feb8242e02dbe79a49c"
+RESTART_SCHEDULED = "5eb03494b6584870a536b337290809b3"
+
+INVOCATION = re.compile(r"[0-9a-f]{32}\Z")
+TIME = "__REALTIME_TIMESTAMP"
+MOST_ENTRIES = 1000
+LINE_BYTES = 1024
+ALL_BYTES = 16 * 1024
+
+Entry = Mapping[str, object]
+
+
+def readable() -> bool:
+    """Whether we may read what PID 1 writes."""
+    with _reader() as reader:
+        reader.add_match(_PID="1")
+        reader.seek_tail()
+        return bool(reader.get_previous())
+
+
+def how_it_ended(invocation: str) -> JobStop | None:
+    """What PID 1 wrote of the end of *invocation*; None where it wrote nothing, or it is gone."""
+    if not INVOCATION.match(invocation):
+        return None
+    with _reader() as reader:
+        reader.add_match(_PID="1")
+        reader.add_match(INVOCATION_ID=invocation)
+        for kind in (STOPPING, STOPPED, DEACTIVATED, FAILED, RESTART_SCHEDULED):
+            reader.add_match(MESSAGE_ID=kind)
+        return stop_of(invocation, _entries(reader))
+
+
+def stop_of(invocation: str, entries: Iterable[Entry]) -> JobStop | None:
+    """The end that *entries* tell of, oldest first, all of *invocation* and written by PID 1.
+
+    An entry "stopped" alone proves a job. Where the unit was down before anything said "stopping",
+    it had ended by itself, and the job only called off the automatic restart.
+    """
+    stopping = down = restarted = False
+    at = 0
+    for entry in entries:
+        kind = entry.get("MESSAGE_ID")
+        stopping = stopping or kind == STOPPING
+        restarted = restarted or kind == RESTART_SCHEDULED
+        if kind in (DEACTIVATED, FAILED) and not stopping and not down:
+            down, at = True, _time(entry)
+        # systemd 252 writes "stopped" at each automatic restart too.
+        if kind == STOPPED and not restarted and _took_down(entry):
+            return JobStop(
+                invocation,
+                by_job=True,
+                ended_before=down,
+                job=_number(entry.get("JOB_ID")),
+                job_type=_text(entry.get("JOB_TYPE")),
+                job_result=_text(entry.get("JOB_RESULT")),
+                at=_time(entry),
+            )
+    return JobStop(invocation, by_itself=True, at=at) if down else None
+
+
+def crash_times(unit: str, since_us_ago: int) -> tuple[int, ...]:
+    """When PID 1 restarted *unit* in the last *since_us_ago*; wall clock, oldest first."""
+    with _reader() as reader:
+        reader.add_match(_PID="1")
+        reader.add_match(UNIT=unit)
+        reader.add_match(MESSAGE_ID=RESTART_SCHEDULED)
+        reader.seek_realtime(time.time() - since_us_ago / SECOND_US)
+        return tuple(_time(entry) for entry in _entries(reader))
+
+
+def lines_of(invocation: str, unit: str, limit: int = 20) -> tuple[str, ...]:
+    """The last lines of *invocation* and what PID 1 said of it, oldest first; private.
+
+    Without an invocation those of *unit*. At most ALL_BYTES, no control characters.
+    """
+    with _reader() as reader:
+        if INVOCATION.match(invocation):
+            own, of_pid_1 = {"_SYSTEMD_INVOCATION_ID": invocation}, {"INVOCATION_ID": invocation}
+        else:
+            own, of_pid_1 = {"_SYSTEMD_UNIT": unit}, {"UNIT": unit}
+        reader.add_match(**own)
+        reader.add_disjunction()
+        reader.add_match(_PID="1", **of_pid_1)
+        reader.seek_tail()
+        lines: list[str] = []
+        left_bytes = ALL_BYTES
+        while len(lines) < limit and (entry := reader.get_previous()):
+            lines.append(line_of(entry))
+            left_bytes -= len(lines[-1].encode())
+            if left_bytes < 0:
+                lines.pop()
+                break
+        return tuple(reversed(lines))
+
+
+def line_of(entry: Entry) -> str:
+    """One entry as journalctl shows it, made harmless for a terminal."""
+    at = datetime.fromtimestamp(_time(entry) / SECOND_US, UTC).astimezone()
+    who = _text(entry.get("SYSLOG_IDENTIFIER")) or _text(entry.get("_COMM")) or "?"
+    pid = _text(entry.get("_PID"))
+    said = f"{at:%Y-%m-%d %H:%M:%S} {who}[{pid}]: {_text(entry.get('MESSAGE'))}"
+    plain = "".join(sign if sign.isprintable() else " " for sign in said)
+    return plain.encode()[:LINE_BYTES].decode("utf-8", "ignore")
+
+
+@contextmanager
+def _reader() -> Iterator[journal.Reader]:
+    try:
+        # Numbers, not datetimes: instants are µs here.
+        with journal.Reader(converters={TIME: int}) as reader:
+            yield reader
+    except OSError as err:
+        raise HealthdError("journal-unreadable", f"the journal cannot be read: {err}") from err
+
+
+def _entries(reader: journal.Reader) -> Iterator[Entry]:
+    for _ in range(MOST_ENTRIES):
+        entry = reader.get_next()
+        if not entry:
+            return
+        yield entry
+
+
+def _took_down(entry: Entry) -> bool:
+    return entry.get("JOB_TYPE") in ("stop", "restart") and entry.get("JOB_RESULT") == "done"
+
+
+def _time(entry: Entry) -> int:
+    return _number(entry.get(TIME))
+
+
+def _number(value: object) -> int:
+    text = str(value)
+    return int(text) if text.isdecimal() else 0
+
+
+def _text(value: object) -> str:
+    """A field's text; one that stands several times is a list, one that is not UTF-8 is bytes."""
+    if isinstance(value, list):
+        return " ".join(_text(one) for one in value)
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return "" if value is None else str(value)
