@@ -1,0 +1,138 @@
+"""Turn one check or one incident into all that is known of it. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from healthd.ctl import times
+from healthd.ctl.layout import Cell, Field, Screen, fields
+from healthd.ctl.render import count_of, incident_style, stands, state_words, title
+from healthd.ctl.rows import Check, Incident
+from healthd.ctl.text import clean, cut
+
+#: The name of a fact, in cells.
+LABEL_MOST_CELLS = 24
+
+
+def check_block(row: Check, screen: Screen) -> list[str]:
+    """All of one check."""
+    kind = f"{row['kind']} ({row['aspect']})" if row["kind"] else row["aspect"]
+    restarts = f"{row['restarts']} in the last day, not asked for" if row["restarts"] else None
+    streak = f"{count_of(row['streak'], 'look')} in a row" if row["streak"] else None
+    return [
+        title(row["key"], state_words(row), row["state"], screen),
+        *fields(
+            [
+                ("Summary", _words(row["summary"] or None)),
+                ("Class", _words(row["class"])),
+                ("Unit", _words(row["unit"])),
+                ("Kind", _words(kind)),
+                ("Since", _instant(row["since"], screen)),
+                ("Failing", _words(streak)),
+                ("Restarts", _words(restarts)),
+                ("Waiting on", _words(row["waiting_on"])),
+                ("Next look", _instant(row["next_look"], screen)),
+                ("Incident", _words(row["incident"])),
+                ("Remedy", _words(row["remedy"], "bold")),
+            ],
+            screen,
+        ),
+    ]
+
+
+def incident_block(row: Incident, seen: list[Field], screen: Screen) -> list[str]:
+    """All of one incident; *seen* are the fields of its evidence."""
+    reason = f"{row['reason']}: {row['summary']}" if row["reason"] else row["summary"]
+    under = f"incident {row['held_under']}" if row["held_under"] else None
+    return [
+        title(
+            f"incident {row['id']}: {row['key']}",
+            stands(row),
+            incident_style(row) or "grey",
+            screen,
+        ),
+        *fields(
+            [
+                ("Reason", _words(reason)),
+                ("Unit", _words(row["unit"])),
+                ("Opened", _instant(row["opened"], screen)),
+                ("Closed", _instant(row["closed"], screen)),
+                ("Lasted", _lasted(row)),
+                ("Tried", _tried(row)),
+                ("Told", _told(row)),
+                ("Recurrence", _words(_recurrence(row))),
+                ("Held under", _words(under)),
+                ("Remedy", _words(row["remedy"], "bold")),
+                *seen,
+            ],
+            screen,
+        ),
+    ]
+
+
+def evidence_fields(evidence: dict[str, Any] | None, refused: str) -> list[Field]:
+    """What was seen when an incident opened, or one line that says why it is not shown."""
+    if not evidence:
+        return [("Evidence", _words(refused or "none was kept"))]
+    taken = evidence.get("taken")
+    found: list[Field] = [
+        ("Evidence", _words(f"taken {times.exact(taken)}" if isinstance(taken, int) else "taken"))
+    ]
+    for name, value in evidence.items():
+        if isinstance(value, dict):
+            found += [(_label(fact), _words(word)) for fact, word in value.items()]
+        elif isinstance(value, list):
+            found.append((_label(name), [Cell(clean(str(line))) for line in value]))
+        elif name != "taken":
+            lines = str(value).splitlines()
+            found.append((_label(name), [Cell(clean(line)) for line in lines]))
+    return found
+
+
+def _label(name: object) -> str:
+    words = cut(clean(str(name)), LABEL_MOST_CELLS)
+    return words[:1].upper() + words[1:]
+
+
+def _words(value: object, style: str = "") -> list[Cell]:
+    return [] if value is None else [Cell(clean(str(value)), style)]
+
+
+def _instant(at: int | None, screen: Screen) -> list[Cell]:
+    return [] if at is None else [Cell(times.both(at, screen.now))]
+
+
+def _lasted(row: Incident) -> list[Cell]:
+    if row["opened"] is None or row["closed"] is None:
+        return []
+    return [Cell(times.span(row["closed"] - row["opened"]))]
+
+
+def _tried(row: Incident) -> list[Cell]:
+    cells = []
+    for attempt in row["tried"]:
+        words = f"{times.exact(attempt['at'])}  {attempt['repairer']} by {attempt['by']}: "
+        words += attempt["result"] or "under way"
+        if attempt["detail"]:
+            words += f" ({attempt['detail']})"
+        cells.append(Cell(clean(words)))
+    return cells or [Cell("nothing")]
+
+
+def _told(row: Incident) -> list[Cell]:
+    cells = []
+    for telling in row["told"]:
+        by = f"by {telling['channel']}" if telling["channel"] else "not delivered yet"
+        cells.append(Cell(clean(f"{times.exact(telling['at'])}  {telling['edition']}, {by}")))
+    return cells or [Cell("nobody")]
+
+
+def _recurrence(row: Incident) -> str | None:
+    words = []
+    if row["found"]:
+        words.append("failing already when healthd first saw this machine")
+    if row["recent"]:
+        words.append(f"{count_of(row['recent'], 'other incident')} of it in the last 7 days")
+    if row["reopened"]:
+        words.append(f"opened again {count_of(row['reopened'], 'time')}")
+    return ", ".join(words) or None

@@ -1,0 +1,101 @@
+"""Print: to the terminal, the pager or a pipe, as text or as JSON. Nothing else here prints.
+
+What others wrote has gone through `text.clean` before it comes here; JSON escapes it.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from healthd.ctl import pager
+from healthd.ctl.arguments import Arguments
+from healthd.ctl.layout import Screen
+from healthd.ctl.text import clean
+
+_NO = ("0", "no", "n", "false", "f", "off")
+
+
+class Output(NamedTuple):
+    """How this run prints."""
+
+    json: bool
+    pages: bool
+    quiet: bool
+    screen: Screen
+
+    def text(self, page: str) -> None:
+        """Print a page that was rendered for this screen; no text prints nothing."""
+        if self.quiet or not page:
+            return
+        if not (self.pages and pager.wanted() and pager.page(page)):
+            write(page)
+
+    def line(self, line: str) -> None:
+        """Print one line at once, without a pager."""
+        if not self.quiet:
+            write(line + "\n")
+
+    def value(self, value: object) -> None:
+        """Print *value* as JSON: over many lines for a person, on one for a program."""
+        if self.quiet:
+            return
+        # Loaded only for who asks for it. What is not ASCII is escaped, and so harmless.
+        from json import dumps
+
+        write(dumps(value, indent=2 if sys.stdout.isatty() else None) + "\n")
+
+    def record(self, value: object) -> None:
+        """Print *value* as JSON on one line, one of many."""
+        from json import dumps
+
+        self.line(dumps(value))
+
+
+def output(arguments: Arguments) -> Output:
+    """How to print for these arguments and this standard output."""
+    terminal = sys.stdout.isatty()
+    flags = arguments.flags
+    json = "--json" in flags
+    screen = Screen(
+        width=_width() if terminal else None,
+        colour=not json and _colour(os.environ, terminal=terminal),
+        unicode="utf" in (sys.stdout.encoding or "").lower(),
+        legend="--no-legend" not in flags,
+        now=time.time_ns() // 1000,
+    )
+    pages = terminal and not json and "--no-pager" not in flags
+    return Output(json, pages, "--quiet" in flags, screen)
+
+
+def write(text: str) -> None:
+    """Write to standard output."""
+    # The locale may not know a character, and an argument may hold bytes that are no text.
+    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+def complain(words: str) -> None:
+    """Say on standard error why it could not be done."""
+    print(f"healthctl: {clean(words)}", file=sys.stderr)
+
+
+def _colour(environment: Mapping[str, str], *, terminal: bool) -> bool:
+    """systemd's own switch first, then https://no-color.org, then whether anybody would see it."""
+    if switch := environment.get("SYSTEMD_COLORS"):
+        return switch.lower() not in _NO
+    return terminal and not environment.get("NO_COLOR") and environment.get("TERM") != "dumb"
+
+
+def _width() -> int:
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isascii() and columns.isdigit() and int(columns):
+        return int(columns)
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or 80
+    except OSError:
+        return 80
