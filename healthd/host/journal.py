@@ -1,8 +1,8 @@
 """What the journal keeps of units: how they ended, their automatic restarts, their last lines.
 
 Blocking, for a thread. PID 1's own word is asked for with `_PID=1`: any program can write an entry
-that looks like it. Without the group systemd-journal everything is empty, without an error. Raises
-HealthdError "journal-unreadable".
+that looks like it. Without the group systemd-journal everything is empty, without an error; a
+journal that is broken raises HealthdError "journal-unreadable".
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 
 from systemd import journal
 
+from healthd.errors import HealthdError
 from healthd.model import SECOND_US, JobStop
 
 # systemd's message ids; sd-messages.h.
