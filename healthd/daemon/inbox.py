@@ -21,9 +21,10 @@ class Inbox:
         self._count = 0
 
     def put(self, story: str, event: Event) -> None:
+        slot: Slot
         match event:
             case Looked(key=key):
-                slot = (story, key, 0)
+                slot = (story, str(key), 0)
             case UnitSeen():
                 slot = (story, "unit", 0)
                 event = _joined(self._events.get(slot), event)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from healthd.daemon.clock import Clock
@@ -20,7 +22,6 @@ from healthd.model import (
     Incident,
     IncidentId,
     IncidentStep,
-    Notice,
     Policy,
     Publish,
     Removed,
@@ -29,10 +30,20 @@ from healthd.model import (
     Story,
     Tell,
 )
-from healthd.store.env import Store
 from healthd.store.records import Batch, Meta
+from healthd.store.store import Store
 
-Act = Callable[[str, Effect], None]
+
+class Step(Struct, frozen=True):
+    """What one event did to one story. *effects* in order, each with its number in the sequence."""
+
+    name: str
+    before: Story
+    after: Story
+    effects: tuple[tuple[Effect, int], ...]
+
+
+Act = Callable[[Step], None]
 
 _EVENTS_A_TURN = 256
 # A reader never sees a sequence number twice: each start goes on this far above the last one's mark.
@@ -55,6 +66,7 @@ class Loop:
         self._clock = clock
         self._machine_restarts_us: deque[int] = deque(maxlen=256)
         self._where: dict[CheckKey, str] = {}
+        self._turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def restore(self, stories: tuple[Story, ...]) -> None:
         """Take over what the store held, before the first event."""
@@ -76,34 +88,39 @@ class Loop:
         await self._store.commit(Batch(meta=self._meta))
 
     async def run(self, act: Act) -> None:
-        """Judge for ever. *act* starts an effect and returns at once."""
+        """Judge for ever. *act* starts a step's effects and returns at once."""
         while True:
             events = await self.inbox.take(_EVENTS_A_TURN)
-            before: dict[str, Story | None] = {}
-            effects: list[tuple[str, Effect]] = []
-            for name, event in events:
-                before.setdefault(name, self.stories.get(name))
-                effects += [(name, effect) for effect in self._judge(name, event)]
-            batch = self._batch(before, effects)
+            steps = [self._judge(name, event) for name, event in events]
+            batch = self._batch(steps)
             if batch is not None:
                 await self._store.commit(batch)
-            for name, effect in effects:
-                if isinstance(effect, Publish | Removed | IncidentStep | Tell):
-                    self.sequence += 1
-                act(name, effect)
-            if self.first_start:
-                self.first_start = any(
-                    not w.looked_us for s in self.stories.values() for w in s.watches
-                )
+            for step in steps:
+                act(step)
+            self._end_turn()
 
-    def _judge(self, name: str, event: Event) -> tuple[Effect, ...]:
-        story = self.stories.get(name) or Story(name=name)
+    async def turned(self) -> None:
+        """Wait until the events of one more turn are judged and saved."""
+        await asyncio.shield(self._turn)
+
+    def _end_turn(self) -> None:
+        turn, self._turn = self._turn, asyncio.get_running_loop().create_future()
+        turn.set_result(None)
+        if self.first_start:
+            self.first_start = any(
+                not w.looked_us for s in self.stories.values() for w in s.watches
+            )
+
+    def _judge(self, name: str, event: Event) -> Step:
+        before = self.stories.get(name) or Story(name=name)
         scene = self._scene()
-        after, effects = judge(story, event, scene)
+        after, effects = judge(before, event, scene)
         self._keep(after)
+        numbered = []
         for effect in effects:
             self._count(effect, scene)
-        return effects
+            numbered.append((effect, self.sequence))
+        return Step(name, before, after, tuple(numbered))
 
     def _scene(self) -> Scene:
         return Scene(
@@ -124,6 +141,8 @@ class Loop:
                 self._machine_restarts_us.append(attempt.at_us)
             case _:
                 pass
+        if isinstance(effect, Publish | Removed | IncidentStep | Tell):
+            self.sequence += 1
 
     def _keep(self, story: Story) -> None:
         old = self.stories.get(story.name)
@@ -137,24 +156,19 @@ class Loop:
         else:
             self.stories.pop(story.name, None)
 
-    def _batch(
-        self, before: dict[str, Story | None], effects: list[tuple[str, Effect]]
-    ) -> Batch | None:
-        """What must be durable before these effects start; None when nothing a restart would miss
-        has changed.
+    def _batch(self, steps: list[Step]) -> Batch | None:
+        """What must be durable before these steps' effects start; None when nothing that a restart
+        would miss has changed.
         """
-        changed = [
-            story
-            for name, old in before.items()
-            if (story := self.stories.get(name)) is not None
-            and (old is None or _lasting(old) != _lasting(story))
-        ]
-        gone = [name for name, old in before.items() if old and name not in self.stories]
-        incidents = {e.incident.id: e.incident for _, e in effects if isinstance(e, IncidentStep)}
-        for story in changed:
+        names = {s.name for s in steps if _lasting(s.before) != _lasting(s.after)}
+        stories = tuple(self.stories[n] for n in names if n in self.stories)
+        gone = tuple(n for n in names if n not in self.stories)
+        effects = [effect for step in steps for effect, _ in step.effects]
+        incidents = {e.incident.id: e.incident for e in effects if isinstance(e, IncidentStep)}
+        for story in stories:
             incidents |= {i.id: i for i in story.incidents}
-        notices: list[Notice] = [e.notice for _, e in effects if isinstance(e, Tell)]
-        if not (changed or gone or incidents or notices):
+        notices = tuple(e.notice for e in effects if isinstance(e, Tell))
+        if not (names or incidents or notices):
             return None
         now = self._clock.now()
         if self.sequence + _EVENTS_A_TURN * 16 > self._meta.sequence_mark:
@@ -162,10 +176,10 @@ class Loop:
             self._meta = replace(self._meta, sequence_mark=mark)
         self._meta = replace(self._meta, steady_mark_us=now.steady_us, wall_mark_at=now.wall_at)
         return Batch(
-            stories=tuple(changed),
-            gone=tuple(gone),
+            stories=stories,
+            gone=gone,
             incidents=tuple(incidents.values()),
-            outbox_add=tuple(notices),
+            outbox_add=notices,
             meta=self._meta,
         )
 

@@ -19,20 +19,21 @@ from healthd.host import journal
 from healthd.host.systemd import Systemd, UnitRow
 from healthd.host.unit_facts import merge
 from healthd.judge.endings import Endings
-from healthd.judge.run import gap_end
+from healthd.judge.run import gap_end, unseen_end
 from healthd.judge.watched import is_watched
 from healthd.model import (
-    ActiveState,
     Aspect,
     Began,
+    BootFinished,
     Check,
-    CheckKey,
     Declared,
     Ended,
     JobRemoved,
+    JobStop,
     LoadState,
     OwnerChanged,
     Reloading,
+    Run,
     Story,
     SystemdSignal,
     UnitChanged,
@@ -49,7 +50,6 @@ Spawn = Callable[[Coroutine[object, object, None]], object]
 _READS_AT_ONCE = 16
 _SETTLE_S = 1.0
 _RECONCILE_S = 300.0
-_UP = (ActiveState.ACTIVE, ActiveState.RELOADING, ActiveState.REFRESHING)
 
 
 class Naming:
@@ -60,7 +60,7 @@ class Naming:
         *,
         checks: Callable[[UnitName], tuple[Check, ...]],
         names: frozenset[UnitName],
-        ignored: Callable[[str], bool],
+        ignored: Callable[[str], str],
     ) -> None:
         self.checks = checks
         self.names = names
@@ -76,10 +76,10 @@ class Units:
         inbox: Inbox,
         stories: Mapping[str, Story],
         clock: Clock,
-        naming: Naming,
+        naming: Callable[[], Naming],
         spawn: Spawn,
     ) -> None:
-        self.naming = naming
+        self._naming = naming
         self.aliases: dict[str, UnitName] = {}
         self._systemd = systemd
         self._inbox = inbox
@@ -115,10 +115,10 @@ class Units:
             if not self._reloading:
                 await self.reconcile()
 
-    def rouse(self) -> None:
-        """Have everything looked at again soon, with what the settings say now."""
+    async def settings_changed(self) -> None:
+        """Look at everything again with what the settings say now."""
         self._no_check.clear()
-        self._rousing.set()
+        await self.reconcile()
 
     async def reconcile(self) -> None:
         """Find what a lost signal missed."""
@@ -152,12 +152,14 @@ class Units:
 
     def _expected(self) -> set[str]:
         stories = {n for n, s in self._stories.items() if s.facts or n.endswith(".service")}
-        return stories | set(self.naming.names)
+        return stories | set(self._naming().names)
 
     async def _read_until_current(self, unit: str, want: UnitSeen) -> None:
         while True:
             facts = await self._read(unit)
             if facts is not None:
+                if self._endings.prime(facts):
+                    await self._bridge_gap(facts)
                 self._facts[unit] = facts
                 self._inbox.put(unit, replace(want, facts=facts))
             again = self._reading[unit]
@@ -180,6 +182,10 @@ class Units:
         if row.name in self._no_check:
             return
         known = self._facts.get(row.name)
+        if known is not None and not self._is_watched(known, row.name):
+            self._no_check.add(row.name)
+            self._drop(row.name)
+            return
         if known is not None and _same(known, row):
             self._inbox.put(row.name, UnitSeen(known, fresh=True, due=True))
             self._declare(known)
@@ -188,7 +194,7 @@ class Units:
 
     async def _compare_absent(self, row: UnitRow) -> None:
         """A unit that is not loaded: gone with its file, else at rest as we last saw it."""
-        if row.name in self.naming.names:
+        if row.name in self._naming().names:
             await self._adopt(row.name)
         elif row.load_state is LoadState.NOT_FOUND:
             self._drop(row.name)
@@ -196,7 +202,9 @@ class Units:
             story = self._stories.get(row.name)
             facts = self._facts.get(row.name) or (story.facts if story else None)
             if facts is not None:
-                rested = replace(facts, active_state=row.active_state, sub_state=row.sub_state, job=0)
+                rested = replace(
+                    facts, active_state=row.active_state, sub_state=row.sub_state, job=0
+                )
                 self._inbox.put(row.name, UnitSeen(rested, fresh=True, due=True))
 
     async def _adopt(self, unit: str) -> None:
@@ -204,46 +212,48 @@ class Units:
         facts = await self._read(unit)
         if facts is None:
             return
-        named = facts.id in self.naming.names or unit in self.naming.names
         if unit != facts.id:
             self.aliases[unit] = facts.id
-        if not is_watched(facts, named=named, ignored=self.naming.ignored(facts.id)):
+        if not self._is_watched(facts, unit):
             self._no_check.add(unit)
             self._drop(unit)
             return
-        await self._bridge_gap(facts)
-        self._endings.prime(facts)
+        first = facts.id not in self._facts
+        if self._endings.prime(facts) or first:
+            await self._bridge_gap(facts)
         self._facts[facts.id] = facts
         self._declare(facts)
         self._inbox.put(facts.id, UnitSeen(facts, fresh=True, due=True))
 
+    def _is_watched(self, facts: UnitFacts, name: str) -> bool:
+        naming = self._naming()
+        named = facts.id in naming.names or name in naming.names
+        return is_watched(facts, named=named, ignored=bool(naming.ignored(facts.id)))
+
     async def _bridge_gap(self, facts: UnitFacts) -> None:
-        """What became of the invocation that ran when we last looked, before this connection."""
+        """Find out how the invocation ended whose end no signal told: we were away, or deaf."""
         story = self._stories.get(facts.id)
-        run = story.run if story else None
-        if facts.id in self._facts or run is None:
-            return
-        now = self._clock.now()
-        ended = run.invocation != facts.invocation or facts.active_state not in _UP
-        if run.invocation and run.active_state in _UP and ended:
-            said = await asyncio.to_thread(journal.how_it_ended, run.invocation)
-            end = gap_end(run, facts, said, now)
+        run = story.run if story else Run()
+        invocation = unseen_end(run, facts)
+        if invocation:
+            said = await _written_of(invocation)
+            end = gap_end(run, facts, said, self._clock.now())
             if end is not None:
                 self._inbox.put(facts.id, Ended(end))
         if facts.invocation and facts.invocation != run.invocation:
-            started_us = facts.inactive_exit_us or now.steady_us
+            started_us = facts.inactive_exit_us or self._clock.steady_us()
             self._inbox.put(
                 facts.id, Began(facts.invocation, started_us, n_restarts=facts.n_restarts)
             )
 
     def _declare(self, facts: UnitFacts) -> None:
         """Tell the story which checks it has, where that is new."""
-        own = self.naming.checks(facts.id)
+        own = self._naming().checks(facts.id)
         aliased = tuple(
             replace(c, unit=facts.id)
             for name, unit in self.aliases.items()
             if unit == facts.id
-            for c in self.naming.checks(UnitName(name))
+            for c in self._naming().checks(UnitName(name))
             if c.aspect is not Aspect.LIVENESS
         )
         checks = (*own, *aliased)
@@ -276,17 +286,34 @@ class Units:
             case Reloading(active=active):
                 self._reloading = active
                 if not active:
-                    self.rouse()
+                    self._rouse()
             case OwnerChanged(present=True) | UnitFilesChanged():
-                self.rouse()
+                self._rouse()
+            case BootFinished():
+                for name in self._facts:
+                    self._facts[name] = replace(self._facts[name], booted=True)
+                    self._inbox.put(name, UnitSeen(self._facts[name]))
             case _:
                 pass
+
+    def _rouse(self) -> None:
+        """What a unit is may have changed: all of them are asked again soon."""
+        self._no_check.clear()
+        self._rousing.set()
 
     def _meet(self, unit: str) -> None:
         """A job of a unit that we do not know has ended: a service that was not loaded before."""
         if unit.endswith(".service") and unit not in self._facts and unit not in self._no_check:
             self._strangers.add(unit)
             self._rousing.set()
+
+
+async def _written_of(invocation: str) -> JobStop | None:
+    try:
+        return await asyncio.to_thread(journal.how_it_ended, invocation)
+    except HealthdError as err:
+        log.warning("%s", err)
+        return None
 
 
 def _is_service(row: UnitRow) -> bool:
@@ -301,7 +328,3 @@ def _same(facts: UnitFacts, row: UnitRow) -> bool:
         and facts.sub_state == row.sub_state
         and facts.job == row.job
     )
-
-
-def liveness_key(unit: UnitName) -> CheckKey:
-    return CheckKey(f"{Aspect.LIVENESS}:{unit}")

@@ -41,6 +41,7 @@ from healthd.model import (
 
 PROPERTIES = "org.freedesktop.DBus.Properties"
 UNIT = "org.freedesktop.systemd1.Unit"
+SOCKET = "org.freedesktop.systemd1.Socket"
 BUS_LIMIT_S = 5.0
 
 DOWN = (ActiveState.INACTIVE, ActiveState.FAILED)
@@ -128,6 +129,20 @@ class Systemd:
             active_foes=tuple(name for name in facts.foes if _is(states.get(name), COMING_UP)),
             booted=await self._is_booted(),
         )
+
+    async def listens(self, socket: str) -> tuple[tuple[str, str], ...]:
+        """What a .socket unit listens on: its property Listen, pairs of type and address.
+
+        Raises HealthdError "endpoint-missing" when systemd has no such socket.
+        """
+        try:
+            (found,) = await self._manager.ask(
+                unit_path(socket), PROPERTIES, "Get", "ss", (SOCKET, "Listen")
+            )
+        except BusError as err:
+            raise HealthdError("endpoint-missing", f"systemd has no socket {socket}") from err
+        pairs = found if isinstance(found, (list, tuple)) else ()
+        return tuple((text(kind), text(address)) for kind, address in pairs)
 
     async def along(self, unit: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What a restart of *unit* would restart too, and what it would stop and leave down.

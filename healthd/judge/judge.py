@@ -18,7 +18,6 @@ from healthd.judge.recording import give_up_on_pending, repair_finished, restart
 from healthd.judge.turn import Turn
 from healthd.judge.waiting import liveness_of
 from healthd.model import (
-    ActiveState,
     Began,
     Declared,
     Delivered,
@@ -137,10 +136,7 @@ def _unit_seen(turn: Turn, event: UnitSeen) -> None:
         # systemd shows states that last a millisecond; what counts is what a read still finds.
         turn.effects.append(ReadUnit(UnitName(facts.id)))
         return
-    run = replace(story.run, invocation=facts.invocation, active_state=facts.active_state)
-    if facts.active_state is not ActiveState.ACTIVE:
-        run = replace(run, n_restarts=facts.n_restarts)
-    turn.story = replace(story, facts=facts, run=run)
+    turn.story = replace(story, facts=facts, run=runs.seen(story.run, facts))
     news = story.facts is None or _deciding(story.facts) != _deciding(facts)
     other = (look.outcome, look.reason) != (watch.last_outcome, watch.last_reason)
     if news or other or event.due or event.asked:

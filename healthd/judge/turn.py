@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from healthd.judge.incident import REOPEN_WITHIN_US, is_open, may_reopen
 from healthd.model import (
+    AttemptResult,
     Change,
     CheckKey,
     Effect,
@@ -87,8 +88,10 @@ class Turn:
         if any(is_open(i) for i in story.incidents):
             return
         kept = tuple(i for i in story.incidents if now_us - i.closed_us < REOPEN_WITHIN_US)
-        if kept != story.incidents or (story.attempts and not kept):
-            attempts = story.attempts if kept else ()
+        attempts = story.attempts
+        if not kept:
+            attempts = tuple(a for a in attempts if a.result is AttemptResult.PENDING)
+        if kept != story.incidents or attempts != story.attempts:
             self.story = replace(story, incidents=kept, attempts=attempts)
 
 

@@ -14,8 +14,14 @@ from healthd.repairs.allowlist import may_restart
 _NO_TIMEOUT_LIMIT_S = 15 * 60.0
 _MARGIN_S = 10.0
 
-# What no retry can change.
-_FINAL_CODES = frozenset({"refused", "unit-missing", "unit-masked"})
+# What no retry can change, and what may or may not have been queued.
+_RAISED = {
+    "refused": AttemptResult.FINAL,
+    "unit-missing": AttemptResult.FINAL,
+    "unit-masked": AttemptResult.FINAL,
+    "restart-unknown": AttemptResult.UNKNOWN,
+    "bus-lost": AttemptResult.UNKNOWN,
+}
 _RESULTS = {
     "done": AttemptResult.DONE,
     "canceled": AttemptResult.OVERTAKEN,
@@ -33,9 +39,13 @@ class RepairResult(Struct, frozen=True):
 class Tools(Protocol):
     """What a restart needs of the machine."""
 
-    async def read(self, unit: str) -> UnitFacts | None: ...
+    async def read(self, unit: str) -> UnitFacts: ...
 
-    async def along(self, unit: str) -> tuple[tuple[str, ...], tuple[str, ...]]: ...
+    async def along(self, unit: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What a restart restarts too, and what it would stop and leave down."""
+
+    async def pushed_out(self, unit: str) -> tuple[str, ...]:
+        """Active units that its start would stop."""
 
     async def restart(self, unit: str, *, limit_s: float) -> str: ...
 
@@ -46,25 +56,31 @@ async def repair(unit: UnitName, policy: Policy, tools: Tools) -> RepairResult:
     if refusal is not None:
         return RepairResult(AttemptResult.FINAL, refusal.message)
     try:
-        facts = await tools.read(unit)
-        if facts is None:
-            return RepairResult(AttemptResult.FINAL, f"{unit} does not exist")
-        if facts.job:
-            return RepairResult(AttemptResult.OVERTAKEN, "systemd has a job for it already")
-        along, stays_down = await tools.along(unit)
-        harm = _harm(along, stays_down, policy)
-        if harm:
-            return RepairResult(AttemptResult.FINAL, harm, along)
-        result = await tools.restart(unit, limit_s=_limit_s(facts))
+        return await _restart(unit, policy, tools)
     except HealthdError as err:
-        final = err.code in _FINAL_CODES
-        return RepairResult(AttemptResult.FINAL if final else AttemptResult.FAILED, err.message)
+        return RepairResult(_RAISED.get(err.code, AttemptResult.FAILED), err.message)
+
+
+async def _restart(unit: UnitName, policy: Policy, tools: Tools) -> RepairResult:
+    facts = await tools.read(unit)
+    if facts.job:
+        return RepairResult(AttemptResult.OVERTAKEN, "systemd has a job for it already")
+    along, stays_down = await tools.along(unit)
+    harm = _harm(along, stays_down, await tools.pushed_out(unit), policy)
+    if harm:
+        return RepairResult(AttemptResult.FINAL, harm, along)
+    result = await tools.restart(unit, limit_s=_limit_s(facts))
     # Results are an open set (systemd 262 adds some): an unknown one is no success.
     outcome = _RESULTS.get(result, AttemptResult.FAILED)
-    return RepairResult(outcome, f"systemd's job ended: {result}", along)
+    detail = "" if outcome is AttemptResult.DONE else f"systemd's job ended: {result}"
+    return RepairResult(outcome, detail, along)
 
 
-def _harm(along: tuple[str, ...], stays_down: tuple[str, ...], policy: Policy) -> str:
+def _harm(
+    along: tuple[str, ...], stays_down: tuple[str, ...], foes: tuple[str, ...], policy: Policy
+) -> str:
+    if foes:
+        return f"a restart would stop {foes[0]}, which conflicts with it"
     if stays_down:
         return f"a restart would stop {stays_down[0]} and not start it again"
     for unit in along:

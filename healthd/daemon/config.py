@@ -1,0 +1,85 @@
+"""The settings that are in force, and what follows from them for the other rooms."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from healthd.daemon.rendered import rendered
+from healthd.daemon.units import Naming
+from healthd.model import (
+    Aspect,
+    Check,
+    CheckKey,
+    DeclaredCheck,
+    Policy,
+    UnitName,
+)
+from healthd.settings.faults import Faults
+from healthd.settings.load import fallback, load
+
+
+class Config:
+    """Read at the start and at each reload; a faulty file changes nothing."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self.faults: tuple[str, ...] = ()
+        try:
+            self.settings = load(os.environ, root)
+        except Faults as err:
+            self.settings = fallback(os.environ)
+            self.faults = tuple(str(fault) for fault in err.faults)
+        self._rendered = rendered(root)
+
+    def reload(self, units: Iterable[str]) -> None:
+        """Raises Faults, and then all is as before but for `faults`."""
+        try:
+            self.settings = load(os.environ, self._root, tuple(units))
+        except Faults as err:
+            self.faults = tuple(str(fault) for fault in err.faults)
+            raise
+        self.faults = ()
+        self._rendered = rendered(self._root)
+
+    def policy(self) -> Policy:
+        """What the judge goes by; no unit that polkit's rule does not hold yet."""
+        policy = self.settings.policy()
+        return replace(policy, allow_restart=frozenset(self._in_force(policy.allow_restart)))
+
+    def may_be_asked_for(self) -> frozenset[str]:
+        """What a person may have restarted: what is listed, `repair: false` or not."""
+        return frozenset(self._in_force(self.settings.allow_restart))
+
+    def unrendered(self) -> tuple[str, ...]:
+        """Listed units that polkit's rule does not hold yet."""
+        return tuple(sorted(set(self.settings.allow_restart) - self.may_be_asked_for()))
+
+    def declared(self) -> dict[CheckKey, DeclaredCheck]:
+        return {d.check.key: d for d in self.settings.checks()}
+
+    def naming(self) -> Naming:
+        return Naming(
+            checks=self._checks,
+            names=self.settings.named_units(),
+            ignored=self.settings.ignored,
+        )
+
+    def _checks(self, unit: UnitName) -> tuple[Check, ...]:
+        """The unit's own liveness first, then what is declared for it."""
+        liveness = Check(
+            key=CheckKey(f"{Aspect.LIVENESS}:{unit}"),
+            aspect=Aspect.LIVENESS,
+            kind="unit",
+            unit=unit,
+            rules=self.settings.unit_rules(unit),
+            declared=unit in self.settings.named_units(),
+        )
+        declared = tuple(d.check for d in self.settings.checks() if d.check.unit == unit)
+        return (liveness, *declared)
+
+    def _in_force(self, listed: Iterable[str]) -> set[str]:
+        return set(listed) if self._rendered is None else set(listed) & self._rendered

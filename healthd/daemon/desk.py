@@ -1,0 +1,156 @@
+"""What callers on the bus get: projections of the stories, and acts that become events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from healthd.bus.filters import IncidentFilter
+from healthd.daemon import own
+from healthd.errors import HealthdError
+from healthd.judge import snapshot
+from healthd.judge.incident import is_open
+from healthd.model import (
+    AttemptResult,
+    CheckKey,
+    CheckRow,
+    Closing,
+    Evidence,
+    IncidentId,
+    IncidentRow,
+    RestartAsked,
+    State,
+    Story,
+    UnitName,
+)
+from healthd.repairs.allowlist import fitting, may_restart
+
+if TYPE_CHECKING:
+    from healthd.daemon.app import Daemon
+
+# The longest a pass waits for its slowest look before it answers with what is known.
+_PASS_LIMIT_S = 120.0
+
+
+class Desk:
+    """One daemon's desk; reads never wait."""
+
+    def __init__(self, daemon: Daemon) -> None:
+        self._daemon = daemon
+
+    # ---- reads
+
+    def check_rows(self) -> tuple[CheckRow, ...]:
+        return snapshot.check_rows(self._stories(), self._daemon.clock.now())
+
+    def open_incidents(self) -> tuple[IncidentRow, ...]:
+        return snapshot.incident_rows(self._stories())
+
+    def alerts(self) -> tuple[CheckRow, ...]:
+        return snapshot.alerts(self.check_rows())
+
+    def counts(self) -> dict[str, int]:
+        return snapshot.counts(w for s in self._stories() for w in s.watches)
+
+    def worst(self) -> State:
+        return snapshot.worst(self.counts())
+
+    def watching(self) -> tuple[bool, str]:
+        settings = self._daemon.config.settings
+        if not settings.enabled:
+            return False, "switched off in the settings (enabled)"
+        if not settings.watch_enabled:
+            return False, "watching is switched off in the settings (watch.enabled)"
+        return True, ""
+
+    def sequence(self) -> int:
+        return self._daemon.loop.sequence
+
+    async def incidents(self, which: IncidentFilter) -> tuple[IncidentRow, ...]:
+        found = await self._daemon.store.incidents(
+            open_only=which.open_only,
+            key=which.key,
+            unit=which.unit,
+            since_at=which.since_at,
+            closing=Closing(which.ending) if which.ending else None,
+            limit=which.limit,
+        )
+        return tuple(snapshot.incident_row(incident) for incident in found)
+
+    async def incident(self, number: IncidentId) -> IncidentRow:
+        found = await self._daemon.store.incident(number)
+        if found is None:
+            raise HealthdError(
+                "no-such-incident", f"there is no incident {number}", "healthctl incidents"
+            )
+        return snapshot.incident_row(found)
+
+    async def evidence(self, number: IncidentId) -> Evidence | None:
+        return await self._daemon.store.evidence(number)
+
+    # ---- acts
+
+    async def look(self, keys: tuple[CheckKey, ...], by: str) -> tuple[CheckRow, ...]:
+        """Looks at each, and answers when all have been judged, or the slowest took too long."""
+        self._refuse_when_off()
+        loop = self._daemon.loop
+        wanted = keys or tuple(CheckKey(row.key) for row in self.check_rows())
+        begun_us = self._daemon.clock.steady_us()
+        for key in wanted:
+            self._daemon.look_now(key)
+        waiting = {key for key in wanted if not key.startswith(own.PREFIX)}
+        try:
+            async with asyncio.timeout(_PASS_LIMIT_S):
+                while waiting := {k for k in waiting if self._looked_us(k) < begun_us}:
+                    await loop.turned()
+        except TimeoutError:
+            pass
+        return tuple(row for row in self.check_rows() if row.key in set(wanted))
+
+    def restartable(self, unit: str) -> UnitName:
+        resolved = self._daemon.resolve(unit)
+        policy = self._daemon.loop.policy
+        allowed = self._daemon.config.may_be_asked_for()
+        refusal = may_restart(resolved, allowed, policy.never_restart)
+        if refusal is not None:
+            never = fitting(resolved, policy.never_restart)
+            code = "never-restart" if never else "not-allowlisted"
+            raise HealthdError(code, refusal.message, refusal.hint)
+        return resolved
+
+    async def restart(self, unit: UnitName, by: str) -> IncidentId:
+        """Answers when the attempt's call has ended. Raises "restart-failed" when it did not work."""
+        self._refuse_when_off()
+        loop = self._daemon.loop
+        if unit not in loop.stories:
+            raise HealthdError("unit-missing", f"healthd does not watch {unit}")
+        known = {a.id for a in loop.stories[unit].attempts}
+        loop.inbox.put(unit, RestartAsked(by))
+        await loop.turned()
+        story = loop.stories[unit]
+        mine = next((a for a in story.attempts if a.by == by and a.id not in known), None)
+        if mine is None:
+            raise HealthdError("restart-failed", f"another restart of {unit} is under way")
+        incident = next((i.id for i in story.incidents if is_open(i)), IncidentId(0))
+        result = await self._daemon.effects.ended(mine.id)
+        if result.result is not AttemptResult.DONE:
+            raise HealthdError("restart-failed", f"{unit} was not restarted: {result.detail}")
+        return incident
+
+    async def reload(self) -> tuple[str, ...]:
+        return await self._daemon.reload()
+
+    def _stories(self) -> Collection[Story]:
+        return self._daemon.loop.stories.values()
+
+    def _looked_us(self, key: CheckKey) -> int:
+        story = self._daemon.loop.story_of(key)
+        watch = next((w for w in story.watches if w.check.key == key), None) if story else None
+        # A check that is gone meanwhile is not waited for.
+        return watch.looked_us if watch else self._daemon.clock.steady_us()
+
+    def _refuse_when_off(self) -> None:
+        watching, why = self.watching()
+        if not watching and not self._daemon.config.settings.enabled:
+            raise HealthdError("switched-off", f"healthd is {why}")

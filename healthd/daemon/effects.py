@@ -1,0 +1,208 @@
+"""Carry out what the judge decided, once it is saved: publish, write, repair, tell, look.
+
+Nothing here decides. What comes back goes into the inbox as an event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import OrderedDict
+from collections.abc import Callable, Coroutine
+from typing import assert_never
+
+from healthd.bus.api import Api
+from healthd.channels.base import Entry, EntryWriter
+from healthd.channels.entries import entries
+from healthd.channels.kinds import CHANNELS
+from healthd.daemon.clock import Clock
+from healthd.daemon.inbox import Inbox
+from healthd.daemon.lookout import Lookout
+from healthd.daemon.loop import Step
+from healthd.daemon.session import Session
+from healthd.errors import HealthdError
+from healthd.host import journal
+from healthd.judge.snapshot import check_row, incident_row
+from healthd.model import (
+    AttemptId,
+    AttemptResult,
+    Delivered,
+    Effect,
+    Evidence,
+    IncidentStep,
+    LookAt,
+    Notice,
+    Policy,
+    Publish,
+    ReadUnit,
+    Removed,
+    Repair,
+    RepairFinished,
+    TakeEvidence,
+    Tell,
+    UnitFacts,
+    Withdraw,
+)
+from healthd.repairs import restart_unit
+from healthd.repairs.restart_unit import RepairResult
+from healthd.store.records import Batch
+from healthd.store.store import Store
+
+log = logging.getLogger(__name__)
+
+Spawn = Callable[[Coroutine[object, object, None]], object]
+
+_RETRY_DELIVERY_S = 30.0
+_ATTEMPTS_KEPT = 64
+
+
+class Effects:
+    """Owns nothing but the way out. *session* is None while the bus is lost."""
+
+    def __init__(
+        self,
+        *,
+        inbox: Inbox,
+        lookout: Lookout,
+        api: Api,
+        store: Store,
+        writer: EntryWriter,
+        clock: Clock,
+        policy: Callable[[], Policy],
+        spawn: Spawn,
+    ) -> None:
+        self.session: Session | None = None
+        self.journal = writer
+        self._inbox = inbox
+        self._api = api
+        self._lookout = lookout
+        self._store = store
+        self._clock = clock
+        self._policy = policy
+        self._spawn = spawn
+        self._attempts: OrderedDict[AttemptId, asyncio.Future[RepairResult]] = OrderedDict()
+
+    def act(self, step: Step) -> None:
+        """Start all effects of one step."""
+        effects = tuple(effect for effect, _ in step.effects)
+        written = entries(step.before, step.after, effects)
+        if written:
+            self._spawn(self._write(written))
+        for effect, sequence in step.effects:
+            self._start(step, effect, sequence)
+        if effects:
+            self._api.flush()
+
+    def deliver(self, story: str, notice: Notice) -> None:
+        """Deliver a notice on every channel; used anew for what lay in the outbox at our start."""
+        for channel in CHANNELS:
+            self._spawn(self._deliver(story, notice, channel))
+
+    def _start(self, step: Step, effect: Effect, sequence: int) -> None:
+        match effect:
+            case Publish(watch=watch, old=old):
+                row = check_row(step.after, watch, self._clock.now())
+                old_state = old.state if old else None
+                self._api.check_changed(row, old_state, watch.verdict.state, sequence)
+            case Removed(key=key):
+                self._lookout.set(key, 0)
+                self._api.check_removed(key, sequence)
+            case IncidentStep(change=change, incident=incident):
+                self._api.incident(change, incident_row(incident), sequence)
+            case Tell(notice=notice):
+                self._api.notice(notice, sequence)
+                self.deliver(step.name, notice)
+            case Repair():
+                self._spawn(self._repair(step.name, effect))
+            case TakeEvidence():
+                self._spawn(self._evidence(effect, step.after.facts))
+            case LookAt(key=key, at_us=at_us):
+                self._lookout.set(key, at_us)
+            case ReadUnit(unit=unit):
+                if self.session is not None:
+                    self.session.units.read_soon(unit)
+            case Withdraw():
+                # The journal keeps every notice; it is the only channel so far.
+                pass
+            case _:
+                assert_never(effect)
+
+    async def _write(self, written: tuple[Entry, ...]) -> None:
+        for entry in written:
+            try:
+                await self.journal.send(entry)
+            except HealthdError as err:
+                log.error("the journal took no entry: %s", err)
+
+    async def _deliver(self, story: str, notice: Notice, channel: str) -> None:
+        while True:
+            try:
+                await CHANNELS[channel](notice, self)
+                break
+            except HealthdError as err:
+                log.warning("notice %s is not delivered by %s yet: %s", notice.id, channel, err)
+                await asyncio.sleep(_RETRY_DELIVERY_S)
+        self._inbox.put(story, Delivered(notice.incident, notice.edition, channel))
+        await self._store.commit(Batch(outbox_drop=(notice.id,)))
+
+    async def _repair(self, story: str, effect: Repair) -> None:
+        attempt = effect.attempt
+        try:
+            result = await self._restart(effect)
+        # One of the three places where everything is caught: an attempt must always end.
+        except Exception:
+            log.exception("restarting %s broke", attempt.unit)
+            result = RepairResult(AttemptResult.FAILED, "a fault of healthd, see its journal")
+        self._inbox.put(
+            story, RepairFinished(attempt.id, result.result, result.detail, result.along)
+        )
+        self._attempt(attempt.id).set_result(result)
+
+    async def ended(self, attempt: AttemptId) -> RepairResult:
+        """Wait until the call of an attempt has ended."""
+        return await asyncio.shield(self._attempt(attempt))
+
+    def _attempt(self, attempt: AttemptId) -> asyncio.Future[RepairResult]:
+        ended = self._attempts.get(attempt)
+        if ended is None:
+            while len(self._attempts) >= _ATTEMPTS_KEPT:
+                self._attempts.popitem(last=False)
+            ended = self._attempts[attempt] = asyncio.get_running_loop().create_future()
+        return ended
+
+    async def _restart(self, effect: Repair) -> RepairResult:
+        if self.session is None:
+            return RepairResult(AttemptResult.FAILED, "the bus is lost")
+        return await restart_unit.repair(effect.attempt.unit, self._policy(), self.session.systemd)
+
+    async def _evidence(self, effect: TakeEvidence, facts: UnitFacts | None) -> None:
+        """Result and exit status as they were when the incident opened; the log by invocation."""
+        lines: tuple[str, ...] = ()
+        if effect.invocation:
+            try:
+                lines = await asyncio.to_thread(journal.lines_of, effect.invocation, effect.unit)
+            except HealthdError as err:
+                lines = (f"(the journal could not be read: {err.message})",)
+        evidence = Evidence(
+            incident=effect.incident,
+            taken_at=self._clock.now().wall_at,
+            facts=_shown(facts, effect.invocation),
+            log=lines,
+            look=effect.private,
+        )
+        await self._store.commit(Batch(evidence=(evidence,)))
+
+
+def _shown(facts: UnitFacts | None, invocation: str) -> dict[str, str]:
+    if facts is None:
+        return {}
+    return {
+        "invocation": invocation,
+        "active_state": facts.active_state.value,
+        "sub_state": facts.sub_state,
+        "result": facts.result,
+        "exit_code": str(facts.exit_code),
+        "exit_status": str(facts.exit_status),
+        "n_restarts": str(facts.n_restarts),
+        "fragment_path": facts.fragment_path,
+    }

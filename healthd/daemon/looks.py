@@ -1,0 +1,100 @@
+"""Make the looks of declared checks: never two of one check at a time, none ever in another's way."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Coroutine
+
+from healthd.checks.kinds import look as look_at
+from healthd.checks.tools import Toolbox
+from healthd.daemon.inbox import Inbox
+from healthd.errors import HealthdError
+from healthd.model import (
+    SECOND_US,
+    CheckKey,
+    DeclaredCheck,
+    FailureClass,
+    Look,
+    Looked,
+    Outcome,
+    Reason,
+    Story,
+)
+
+log = logging.getLogger(__name__)
+
+Spawn = Callable[[Coroutine[object, object, None]], object]
+
+
+NETWORK_OFF = Look(
+    Outcome.NOT_JUDGED, Reason.NETWORK_OFF, "its endpoint is not on this machine; `network: true`"
+)
+
+
+class Looks:
+    """Holds what is declared and which looks are under way."""
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        story_of: Callable[[CheckKey], Story | None],
+        tools: Toolbox,
+        network: Callable[[], bool],
+        spawn: Spawn,
+    ) -> None:
+        self.declared: dict[CheckKey, DeclaredCheck] = {}
+        self._inbox = inbox
+        self._story_of = story_of
+        self._tools = tools
+        self._network = network
+        self._spawn = spawn
+        self._under_way: set[CheckKey] = set()
+
+    def begin(self, key: CheckKey, *, asked: bool = False) -> None:
+        """Look at a declared check now; nothing if a look at it is under way already."""
+        declared = self.declared.get(key)
+        if declared is None or key in self._under_way:
+            return
+        if declared.check.remote and not self._network():
+            self._put(key, NETWORK_OFF, asked=asked)
+            return
+        self._under_way.add(key)
+        self._spawn(self._look(declared, asked=asked))
+
+    async def _look(self, declared: DeclaredCheck, *, asked: bool) -> None:
+        key = declared.check.key
+        invocation = self._invocation(key)
+        limit_s = declared.check.rules.timeout_us / SECOND_US
+        try:
+            look = await look_at(declared.spec, self._tools.for_look(limit_s))
+        except HealthdError as err:
+            look = _could_not(str(err))
+        # One of the three places where everything is caught: a look that breaks is our fault,
+        # and must not end the daemon.
+        except Exception:
+            log.exception("looking at %s broke", key)
+            look = _could_not("healthd could not look: a fault of healthd, see its journal")
+        finally:
+            self._under_way.discard(key)
+        self._put(key, look, invocation, asked=asked)
+
+    def _invocation(self, key: CheckKey) -> str:
+        story = self._story_of(key)
+        return story.facts.invocation if story and story.facts else ""
+
+    def _put(
+        self, key: CheckKey, look: Look, invocation: str | None = None, *, asked: bool
+    ) -> None:
+        story = self._story_of(key)
+        if story is not None:
+            began_in = self._invocation(key) if invocation is None else invocation
+            self._inbox.put(story.name, Looked(key, look, began_in, asked))
+
+
+def _could_not(summary: str) -> Look:
+    return Look(
+        Outcome.NOT_JUDGED,
+        Reason.UNKNOWN,
+        summary,
+        failure_class=FailureClass.COULD_NOT_RUN,
+    )

@@ -1,0 +1,32 @@
+"""healthd's own troubles are checks too: settings, store. Pure: builds stories' names and looks."""
+
+from __future__ import annotations
+
+from healthd.model import Aspect, Check, CheckKey, Look, Outcome, Reason, Rules
+
+PREFIX = "host:healthd/"
+SETTINGS = CheckKey(f"{PREFIX}settings")
+STORE = CheckKey(f"{PREFIX}store")
+KIND = "healthd"
+
+
+def own_check(key: CheckKey) -> Check:
+    """One look says it all: nothing is confirmed, nothing repaired."""
+    return Check(key=key, aspect=Aspect.HOST, kind=KIND, rules=Rules(settle=1))
+
+
+def settings_look(faults: tuple[str, ...], troubles: tuple[str, ...]) -> Look:
+    """*faults*: why the settings were refused as a whole; *troubles*: what in them will not work."""
+    if faults:
+        more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+        return Look(Outcome.DEGRADED, Reason.CONFIGURATION, f"settings refused: {faults[0]}{more}")
+    if troubles:
+        more = f" (and {len(troubles) - 1} more)" if len(troubles) > 1 else ""
+        return Look(Outcome.DEGRADED, Reason.CONFIGURATION, f"{troubles[0]}{more}")
+    return Look(Outcome.OK, Reason.OK, "settings read")
+
+
+def store_look(trouble: str) -> Look:
+    if trouble:
+        return Look(Outcome.DEGRADED, Reason.DEGRADED, trouble)
+    return Look(Outcome.OK, Reason.OK, "store is well")

@@ -1,0 +1,41 @@
+"""What lives and dies with one connection to the system bus: systemd as it shows it, and our name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Mapping
+
+from healthd.bus.api import NAME, Api
+from healthd.bus.connection import Connection
+from healthd.daemon.clock import Clock
+from healthd.daemon.inbox import Inbox
+from healthd.daemon.units import Naming, Units
+from healthd.host.systemd import Systemd
+from healthd.model import Story
+
+Spawn = Callable[[Coroutine[object, object, None]], object]
+
+
+class Session:
+    """The machine through one connection. *spawn* starts tasks that end with it."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        clock: Clock,
+        inbox: Inbox,
+        stories: Mapping[str, Story],
+        naming: Callable[[], Naming],
+        spawn: Spawn,
+    ) -> None:
+        self.connection = connection
+        self._spawn = spawn
+        self.systemd = Systemd(connection, clock.steady_minus_monotonic_us)
+        self.units = Units(self.systemd, inbox, stories, clock, naming, spawn)
+
+    async def begin(self, api: Api, *, watch: bool) -> None:
+        """Answer callers and own the name; then, to *watch*, make the first pass over all units."""
+        api.attach(self.connection)
+        await self.connection.own(NAME)
+        if watch:
+            await self.units.begin()
+            self._spawn(self.units.run())
