@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from healthd.bus.connection import Connection, Signal
+from healthd.bus.connection import BusError, Connection, Signal
+from healthd.errors import HealthdError
 from healthd.host.jobs import Jobs
 from healthd.host.manager import MANAGER, Manager, new_owner
 from healthd.host.matches import BUS_NAME, Matches
