@@ -40,13 +40,14 @@ def make(name: str) -> list[Path]:
     return [group / "cgroup.procs" for group in made]
 
 
-def remove(name: str) -> None:
-    """Remove the cgroup *name* and all below it; no process may be left in them."""
+def remove(name: str) -> bool:
+    """Remove the cgroup *name* and all below it; False while a process is left in one of them."""
     for root in hierarchies():
         below = sorted((root / name).glob("**/"), key=lambda path: len(path.parts), reverse=True)
         for group in below:
             with contextlib.suppress(OSError):
                 group.rmdir()
+    return not any((root / name).exists() for root in hierarchies())
 
 
 def of(pid: int) -> Path:

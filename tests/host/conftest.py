@@ -8,10 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.host import machine, package
-from tests.host.machine import Host
-
-#: How much of a machine's journal a failed test shows.
-TAIL_LINES = 80
+from tests.host.machine import Host, NotSeen
 
 
 @pytest.fixture(scope="session")
@@ -55,7 +52,8 @@ def bare_host(host_tree: Path) -> Iterator[Host]:
 
 def _install(host: Host) -> None:
     host.install(*package.packages())
-    host.wait_until("systemctl", "is-active", "--quiet", "healthd.service", limit_s=60)
+    if host.run("systemctl", "is-active", "--quiet", "healthd.service", check=False).rc != 0:
+        raise NotSeen(f"healthd does not run after its installation\n{host.journal_tail()}")
 
 
 @pytest.hookimpl(wrapper=True)
@@ -67,15 +65,5 @@ def pytest_runtest_makereport(
     if report.failed:
         for name, value in getattr(item, "funcargs", {}).items():
             if isinstance(value, Host):
-                report.sections.append((f"journal of {name}", _journal_tail(value)))
+                report.sections.append((f"journal of {name}", value.journal_tail()))
     return report
-
-
-def _journal_tail(host: Host) -> str:
-    shown = host.run(
-        *("journalctl", "--no-pager", "--output=short-precise", f"--since=@{host.up_at}"),
-        f"--lines={TAIL_LINES}",
-        *("--unit=healthd.service", "--unit=init.scope", "--unit=polkit.service"),
-        check=False,
-    )
-    return shown.out + shown.err

@@ -6,6 +6,7 @@ Works as root where PID 1 is systemd and where it is not, with cgroup v2 alone o
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -38,6 +39,10 @@ ENVIRONMENT = {
     "TERM": "xterm",
     "DEBIAN_FRONTEND": "noninteractive",
 }
+
+
+#: Tells the machines of one process apart.
+_numbers = itertools.count(1)
 
 
 class Result(msgspec.Struct, frozen=True):
@@ -223,6 +228,16 @@ class Host:
             for entry in entries
         ]
 
+    def journal_tail(self, lines: int = 80) -> str:
+        """What healthd, systemd and polkit wrote last since the boot was done: for a person."""
+        shown = self.run(
+            *("journalctl", "--no-pager", "--output=short-precise", f"--since=@{self.up_at}"),
+            *(f"--lines={lines}", "--unit=healthd.service", "--unit=init.scope"),
+            "--unit=polkit.service",
+            check=False,
+        )
+        return shown.out + shown.err
+
     def healthctl(self, *args: str, user: str | None = None, timeout_s: float = 30) -> Any:
         """What `healthctl … --json` says, decoded. Its exit code says how the machine is."""
         result = self.run("healthctl", *args, "--json", check=False, user=user, timeout_s=timeout_s)
@@ -247,7 +262,7 @@ def boot(tree: Path, purpose: str, *nspawn_arguments: str) -> Iterator[Host]:
 
     What it writes lies in memory and is gone with it; its only network is its own loopback.
     """
-    name = f"healthd-{purpose}-{os.getpid()}"
+    name = f"healthd-{purpose}-{os.getpid()}-{next(_numbers)}"
     with in_use(tree), tempfile.TemporaryFile() as console:
         nspawn = _start_nspawn(name, tree, nspawn_arguments, console)
         try:
@@ -257,11 +272,10 @@ def boot(tree: Path, purpose: str, *nspawn_arguments: str) -> Iterator[Host]:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 nspawn.wait(POWEROFF_LIMIT_S)
         finally:
-            # Kills the machine with it: its PID 1 has the parent's death as a signal.
             nspawn.kill()
             nspawn.wait()
             if not cgroups.under_systemd():
-                cgroups.remove(name)
+                wait_for(lambda: cgroups.remove(name), 5)
 
 
 def _start_nspawn(
@@ -277,8 +291,12 @@ def _start_nspawn(
     return subprocess.Popen(
         [
             *enter,
-            # Whatever becomes of the tests, no machine stays behind.
+            # Whatever becomes of the tests, no machine stays behind: with us dies unshare, with
+            # it the first process of the namespace, and with that all that is in it. Killing
+            # systemd-nspawn alone leaves the machine running.
             *("setpriv", "--pdeathsig", "KILL", "--"),
+            *("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--"),
+            *("sh", "-c", '"$@"; exit $?', "first"),
             *("systemd-nspawn", "--quiet", "--register=no", "--keep-unit"),
             *(f"--directory={tree}", "--volatile=overlay", "--private-network"),
             *(f"--machine={name}", "--boot", "--console=pipe", *arguments),
@@ -313,10 +331,13 @@ def _wait_for_boot(name: str, nspawn: subprocess.Popen[bytes], console: IO[bytes
 
 
 def _leader(nspawn_pid: int) -> int | None:
-    """The process that is PID 1 inside: the descendant that is number 1 in its own namespace."""
-    children = Path(f"/proc/{nspawn_pid}/task/{nspawn_pid}/children").read_text().split()
-    for child in children:
-        with contextlib.suppress(FileNotFoundError):
-            if re.search(r"^NSpid:.*\t1$", Path(f"/proc/{child}/status").read_text(), re.MULTILINE):
-                return int(child)
+    """The machine's PID 1: below *nspawn_pid*, number 1 of a namespace inside of unshare's."""
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        children = Path(f"/proc/{nspawn_pid}/task/{nspawn_pid}/children").read_text().split()
+        for child in map(int, children):
+            status = Path(f"/proc/{child}/status").read_text()
+            if re.search(r"^NSpid:\t\d+(\t\d+)*\t\d+\t1$", status, re.MULTILINE):
+                return child
+            if (found := _leader(child)) is not None:
+                return found
     return None

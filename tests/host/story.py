@@ -217,8 +217,7 @@ def main() -> int:
             _shell(host) if shell else tell(host)
         except (machine.NotSeen, machine.CommandFailed) as err:
             print(f"\nthe story did not come as told: {err}", file=sys.stderr)
-            tail = host.run("journalctl", "--no-pager", "--lines=60", "--unit=healthd", check=False)
-            print(tail.out, file=sys.stderr)
+            print(host.journal_tail(), file=sys.stderr)
             return 1
     print("\nThe machine is powered off and gone.")
     return 0

@@ -14,12 +14,15 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 SUITE = "trixie"
 #: Raised when a tree must be built anew although its list of packages is the same.
 RECIPE = 2
+#: How long a tree of another list of packages is kept: a checkout beside this one may use it.
+UNUSED_S = 7 * 86400
 
 #: A Debian that boots to a prompt, with what a server has around systemd.
 BOOTABLE = (
@@ -76,8 +79,9 @@ def tree(name: str, packages: tuple[str, ...]) -> Path:
 
 @contextlib.contextmanager
 def in_use(path: Path) -> Iterator[None]:
-    """Keep *path* from being removed as outdated while a host runs from it."""
+    """Keep *path* from being removed while a host runs from it, and for a week after."""
     with open(f"{path}.used", "w") as mark:
+        os.utime(mark.fileno())
         fcntl.flock(mark, fcntl.LOCK_SH)
         yield
 
@@ -123,14 +127,15 @@ def _build(path: Path, packages: list[str]) -> None:
 
 
 def _remove_older(name: str, *, keep: Path) -> None:
-    """Remove this tree's earlier builds that no host runs from."""
+    """Remove this tree's builds from other lists, once nobody has used them for a week."""
     for old in keep.parent.glob(f"{name}-{'[0-9a-f]' * 12}"):
-        if old == keep:
+        used = Path(f"{old}.used")
+        if old == keep or (used.exists() and time.time() - used.stat().st_mtime < UNUSED_S):
             continue
-        with open(f"{old}.used", "w") as mark:
+        with used.open("w") as mark:
             try:
                 fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 continue
             shutil.rmtree(old)
-            Path(mark.name).unlink()
+            used.unlink()
