@@ -24,7 +24,6 @@ from healthd.model import (
     Notice,
     Phase,
     Publish,
-    Reason,
     Removed,
     Repair,
     State,
@@ -158,6 +157,9 @@ def store_set_aside(trouble: str) -> Entry:
 
 def _entry(effect: Effect, before: Story, after: Story) -> Entry | None:
     match effect:
+        case Publish(watch=watch, old=None) if watch.verdict.state in (State.GREEN, State.GREY):
+            # That a new check is well is no news, and a hundred lines at a first start.
+            return None
         case Publish():
             return _check_changed(effect)
         case Removed(key=key):
@@ -177,14 +179,11 @@ def _entry(effect: Effect, before: Story, after: Story) -> Entry | None:
 
 def _check_changed(effect: Publish) -> Entry:
     watch, old, new = effect.watch, effect.old, effect.watch.verdict
-    first = old is None or (old.state is State.GREY and old.reason is Reason.UNKNOWN)
-    calm = first and new.state in (State.GREEN, State.GREY)
     said = f"{watch.check.key} is {new.state} ({new.reason}): {new.summary}"
     if old is not None:
         said = f"{said}; was {old.state} ({old.reason})"
     return (
-        # A first look that finds all well is a hundred lines at a first start.
-        *_head(Kind.CHECK_CHANGED, Priority.DEBUG if calm else _STATE_PRIORITY[new.state], said),
+        *_head(Kind.CHECK_CHANGED, _STATE_PRIORITY[new.state], said),
         ("HEALTHD_STATE", new.state),
         ("HEALTHD_OLD_STATE", old.state if old else ""),
         ("HEALTHD_REASON", new.reason),

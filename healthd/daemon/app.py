@@ -22,6 +22,7 @@ from healthd.bus.desk import Permission
 from healthd.channels import entries
 from healthd.channels.base import Entry
 from healthd.channels.journal import SOCKET, Journal
+from healthd.channels.kinds import CHANNELS
 from healthd.checks.cgroup import Enclosures, delegated_home
 from healthd.checks.probe import Prober
 from healthd.checks.runner import Runner
@@ -155,6 +156,15 @@ class Daemon:
                 for n in self.config.unrendered()
             ),
         )
+
+    def settings_lists(self) -> dict[str, tuple[str, ...]]:
+        """What the settings come to, for readers: names only, nothing private."""
+        return {
+            "may_restart": tuple(sorted(self.loop.policy.allow_restart)),
+            "channels": tuple(CHANNELS),
+            "ignored": self.config.settings.ignore,
+            "faults": self.config.faults,
+        }
 
     def say_settings(self) -> None:
         self.say(own.SETTINGS, own.settings_look(self.config.faults, self.troubles()))

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from healthd.bus.filters import IncidentFilter
 from healthd.daemon import own
 from healthd.errors import HealthdError
@@ -42,7 +44,9 @@ class Desk:
     # ---- reads
 
     def check_rows(self) -> tuple[CheckRow, ...]:
-        return snapshot.check_rows(self._stories(), self._daemon.clock.now())
+        rows = snapshot.check_rows(self._stories(), self._daemon.clock.now())
+        lists = self._daemon.settings_lists()
+        return tuple(replace(r, lists=lists) if r.key == own.SETTINGS else r for r in rows)
 
     def open_incidents(self) -> tuple[IncidentRow, ...]:
         return snapshot.incident_rows(self._stories())

@@ -26,8 +26,8 @@ from healthd.model import (
 
 
 def check_rows(stories: Iterable[Story], now: Now) -> tuple[CheckRow, ...]:
-    """One row a check, ordered by key."""
-    rows = [check_row(story, watch, now) for story in stories for watch in story.watches]
+    """One row a check that has been looked at and has something to judge, ordered by key."""
+    rows = [check_row(story, w, now) for story in stories for w in story.watches if w.present]
     rows.sort(key=lambda row: row.key)
     return tuple(rows)
 
@@ -109,7 +109,7 @@ def incident_row(incident: Incident) -> IncidentRow:
 def counts(watches: Iterable[Watch]) -> dict[str, int]:
     """How many checks have each state; every state is there, those that nothing has too."""
     tally = {state.value: 0 for state in State}
-    for watch in watches:
+    for watch in (w for w in watches if w.present):
         tally[watch.verdict.state.value] += 1
     return tally
 
