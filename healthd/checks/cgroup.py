@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import errno
+import logging
 import os
 import select
 import signal
+from itertools import count
 from pathlib import Path
 from typing import Protocol
 
@@ -26,6 +29,8 @@ ENTRY_FAILURES = {
     127: "there is no such program",
 }
 SHELL = "/bin/sh"
+
+_log = logging.getLogger(__name__)
 
 
 class Enclosure(Protocol):
@@ -107,8 +112,9 @@ class ControlGroup:
     async def emptied(self, limit_s: float) -> None:
         loop = asyncio.get_running_loop()
         ends_s = loop.time() + limit_s
+        # Another look may have taken it away already; what cannot be watched is tried again later.
         with (
-            contextlib.suppress(FileNotFoundError),
+            contextlib.suppress(OSError),
             (self._path / "cgroup.events").open() as events,
             select.epoll() as changes,
         ):
@@ -117,6 +123,39 @@ class ControlGroup:
             while _populated(events.read()) and (left_s := ends_s - loop.time()) > 0:
                 await _readable(changes.fileno(), left_s)
                 events.seek(0)
+
+
+class Enclosures:
+    """Makes an enclosure for each program.
+
+    *home*: the folder of control groups that is healthd's to fill (`delegated_home`); None =
+    process groups only, which is logged once.
+    """
+
+    def __init__(self, home: Path | None) -> None:
+        self._home = home
+        self._numbers = count(1)
+        self._warned = False
+
+    def make(self) -> Enclosure:
+        why = "no control group is delegated to healthd"
+        while self._home:
+            try:
+                return ControlGroup(self._home / f"exec-{next(self._numbers)}")
+            except FileExistsError:
+                continue
+            except OSError as err:
+                why = f"a control group cannot be made ({error_name(err)})"
+                break
+        if not self._warned:
+            self._warned = True
+            _log.warning("exec checks are ended by their process group only: %s", why)
+        return ProcessGroup()
+
+
+def error_name(err: OSError) -> str:
+    """ENOENT and the like: the same in every language."""
+    return errno.errorcode.get(err.errno or 0, "unknown error")
 
 
 def _populated(events: str) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from collections.abc import Callable
 from itertools import chain
 from typing import cast
 
@@ -28,11 +29,16 @@ class Candidate(Struct, frozen=True):
     address: SocketAddress
 
 
+#: A place's candidates, in the order to try them. Raises OSError.
+Resolver = Callable[[Place], tuple[Candidate, ...]]
+
+
 class Names:
     """The addresses of places. One object serves all looks."""
 
-    def __init__(self) -> None:
-        self._resolved: Shared[Place, tuple[Candidate, ...]] = Shared(_resolve, keep_s=KEEP_S)
+    def __init__(self, resolver: Resolver | None = None) -> None:
+        """*resolver* is called in a thread for what is no address; default: the system's own."""
+        self._resolved = Shared(resolver or resolve, keep_s=KEEP_S)
 
     def known(self, place: Place) -> tuple[Candidate, ...]:
         """The candidates of a place that needs no resolver; () for one that does."""
@@ -67,7 +73,8 @@ def _numeric(host: str, port: int) -> tuple[Candidate, ...]:
     return _asked(host, port, socket.AI_NUMERICHOST) if "%" in host else ()
 
 
-def _resolve(place: Place) -> tuple[Candidate, ...]:
+def resolve(place: Place) -> tuple[Candidate, ...]:
+    """What the system's resolver says, the families by turns. Blocks. Raises OSError."""
     # Not AI_ADDRCONFIG: glibc does not count the loopback's own address for it.
     found = _asked(place.host, place.port, 0)
     first = [each for each in found if each.family == found[0].family]

@@ -57,21 +57,26 @@ _OURS_WORDS = {
     errno.ENAMETOOLONG: "the socket's path is too long",
 }
 
+_NO_AUTHORITIES = Trouble(FailureClass.TLS, Stage.TLS, "its authorities cannot be read", ours=True)
+
 
 class Prober:
     """Makes probes. One object serves all looks; it keeps names for a moment and TLS contexts."""
 
-    def __init__(self) -> None:
-        self._names = Names()
+    def __init__(self, names: Names | None = None) -> None:
+        self._names = names or Names()
         self._trust = Trust()
 
     async def probe(self, probe: Probe, limit_s: float) -> Reply:
         """Make *probe*. Whatever the other side does is in the reply, never raised."""
+        context: ssl.SSLContext | None = None
+        # Before the limit begins: it is the other side's time, and this is our own preparation.
+        if probe.tls and not (context := await self._context(probe.tls.ca, limit_s)):
+            return Reply(_NO_AUTHORITIES)
         course = _Course(limit_s)
         wire: Wire | None = None
         trouble: Trouble | None = None
         try:
-            context = await self._context(probe, course)
             candidates = await self._candidates(probe.places, course)
             course.enter(Stage.CONNECT)
             wire = Wire(await connect(candidates, course.deadline), course.deadline)
@@ -93,13 +98,13 @@ class Prober:
                 wire.close()
         return course.reply(trouble)
 
-    async def _context(self, probe: Probe, course: _Course) -> ssl.SSLContext | None:
-        if not probe.tls:
-            return None
+    async def _context(self, ca: str, limit_s: float) -> ssl.SSLContext | None:
         try:
-            return await course.deadline.value(self._trust.context(probe.tls.ca))
+            loading = self._trust.context(ca)
         except OSError:
-            course.give_up(FailureClass.TLS, "its authorities cannot be read", ours=True)
+            return None
+        await asyncio.wait((loading,), timeout=limit_s)
+        return loading.result() if loading.done() and not loading.exception() else None
 
     async def _candidates(
         self, places: tuple[Place, ...], course: _Course

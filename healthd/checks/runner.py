@@ -7,19 +7,16 @@ environment.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import errno
-import logging
 import os
 import signal
 from collections.abc import Callable
-from itertools import count
 from pathlib import Path
 
 import msgspec
 
 from healthd.checks.base import PRIVATE_BYTES, Ended, excerpt
-from healthd.checks.cgroup import ENTRY_FAILURES, SHELL, ControlGroup, Enclosure, ProcessGroup
+from healthd.checks.cgroup import ENTRY_FAILURES, SHELL, Enclosure, error_name
 
 #: How many programs run at one time; the others wait, and waiting is not counted as their time.
 AT_ONCE = 8
@@ -43,22 +40,23 @@ _NOT_STARTED = {
     errno.ENOEXEC: "it is no program",
 }
 
-_log = logging.getLogger(__name__)
-
 
 class Runner:
-    """Runs programs, a few at a time. One object serves all looks.
+    """Runs programs, a few at a time, each in an enclosure. One object serves all looks."""
 
-    *home*: the folder of control groups that is healthd's to fill; None = process groups only.
-    """
-
-    def __init__(self, home: Path | None, at_once: int = AT_ONCE) -> None:
-        self._home = home
+    def __init__(
+        self,
+        enclosure: Callable[[], Enclosure],
+        *,
+        at_once: int = AT_ONCE,
+        gone_s: float = GONE_S,
+    ) -> None:
+        """*enclosure* makes one, `Enclosures.make`."""
+        self._enclosure = enclosure
         self._slots = asyncio.Semaphore(at_once)
-        self._numbers = count(1)
+        self._gone_s = gone_s
         self._left: set[Enclosure] = set()
         self._undead: set[tuple[str, ...]] = set()
-        self._warned = False
 
     async def run(self, command: tuple[str, ...], limit_s: float) -> Ended:
         """Run *command* and wait for its end; *limit_s* after its start everything is killed.
@@ -74,7 +72,7 @@ class Runner:
                 program = _Program(command, enclosure)
             except OSError as err:
                 enclosure.remove()
-                return Ended(not_run=_NOT_STARTED.get(err.errno or 0, _named(err)))
+                return Ended(not_run=_NOT_STARTED.get(err.errno or 0, error_name(err)))
             try:
                 await program.gone_within(limit_s)
                 late = not program.gone
@@ -82,32 +80,17 @@ class Runner:
                 await self._end(command, program, enclosure)
             return program.ended(late=late)
 
-    def _enclosure(self) -> Enclosure:
-        why = "no control group is delegated"
-        while self._home:
-            try:
-                return ControlGroup(self._home / f"exec-{next(self._numbers)}")
-            except FileExistsError:
-                continue
-            except OSError as err:
-                why = f"a control group cannot be made ({_named(err)})"
-                break
-        if not self._warned:
-            self._warned = True
-            _log.warning("exec checks are ended by their process group only: %s", why)
-        return ProcessGroup()
-
     async def _end(self, command: tuple[str, ...], program: _Program, enclosure: Enclosure) -> None:
         """Nothing is left after this, but for what the kernel itself does not let go."""
         self._left.add(enclosure)
         if not program.gone:
             program.kill()
-            await program.gone_within(GONE_S)
+            await program.gone_within(self._gone_s)
         if not program.gone:
             self._undead.add(command)
             program.when_gone(lambda: self._undead.discard(command))
         if not enclosure.remove():
-            await enclosure.emptied(GONE_S)
+            await enclosure.emptied(self._gone_s)
         if enclosure.remove():
             self._left.discard(enclosure)
 
@@ -122,7 +105,7 @@ class _Program:
         self._enclosure = enclosure
         self._kept = bytearray()
         self._gone: asyncio.Future[None] = self._loop.create_future()
-        self._ended = Ended(not_run="its end was not seen")
+        self._ended = Ended()
         self._output, written = os.pipe()
         try:
             os.set_blocking(self._output, False)
@@ -154,7 +137,10 @@ class _Program:
 
     def ended(self, *, late: bool) -> Ended:
         """How it ended, and what it said."""
-        return msgspec.structs.replace(self._ended, late=late, output=excerpt(bytes(self._kept)))
+        said = excerpt(bytes(self._kept))
+        if late:
+            return Ended(late=True, output=said, took_us=self._took_us())
+        return msgspec.structs.replace(self._ended, output=said)
 
     def _on_output(self) -> None:
         if not self._take_output():
@@ -186,20 +172,25 @@ class _Program:
         self._loop.remove_reader(self._end)
         # Before it is reaped: until then its number is nobody else's.
         self._enclosure.kill(self._pid)
-        took_us = int((self._loop.time() - self._began_s) * 1e6)
-        with contextlib.suppress(ChildProcessError):
-            self._ended = self._how(took_us)
+        try:
+            self._ended = self._how()
             os.waitid(os.P_PIDFD, self._end, os.WEXITED)
+        except ChildProcessError:
+            self._ended = Ended(not_run="its end was seen by another")
         os.close(self._end)
         if self._output >= 0:
             self._take_output()
             self._close_output()
         self._gone.set_result(None)
 
-    def _how(self, took_us: int) -> Ended:
+    def _took_us(self) -> int:
+        return int((self._loop.time() - self._began_s) * 1e6)
+
+    def _how(self) -> Ended:
+        took_us = self._took_us()
         seen = os.waitid(os.P_PIDFD, self._end, os.WEXITED | os.WNOWAIT)
         if seen is None:
-            return self._ended
+            raise ChildProcessError
         if seen.si_code != os.CLD_EXITED:
             return Ended(signal=seen.si_status, took_us=took_us)
         # The shell of the entrance speaks, when it could not become the program.
@@ -240,7 +231,3 @@ def _end_of(pid: int) -> int:
         os.killpg(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         raise
-
-
-def _named(err: OSError) -> str:
-    return errno.errorcode.get(err.errno or 0, "unknown error")
