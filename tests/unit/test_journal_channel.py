@@ -161,12 +161,11 @@ def test_a_change_is_one_entry_with_every_field() -> None:
     }
 
 
-def test_a_first_look_that_is_well_is_written_quietly() -> None:
-    """A hundred healthy services at a first start are not news."""
-    unseen = Verdict(State.GREY, Reason.UNKNOWN, "not looked at yet", 0)
+def test_a_new_check_that_is_well_is_no_entry() -> None:
+    """A hundred healthy services at a first start are not news; a sick one among them is."""
     green = Watch(CHECK, Verdict(State.GREEN, Reason.OK, "active", 1))
-    assert only(entries(STORY, STORY, (Publish(green, unseen),)))["PRIORITY"] == "7"
-    assert only(entries(STORY, STORY, (Publish(Watch(CHECK, RED), unseen),)))["PRIORITY"] == "4"
+    assert entries(STORY, STORY, (Publish(green, None),)) == ()
+    assert only(entries(STORY, STORY, (Publish(Watch(CHECK, RED), None),)))["PRIORITY"] == "4"
     assert only(entries(STORY, STORY, (Publish(green, RED),)))["PRIORITY"] == "6"
 
 
