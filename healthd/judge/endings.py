@@ -114,7 +114,17 @@ class Endings:
         return news
 
     def _news(self, unit: UnitName, life: Life, steps: tuple[Step, ...]) -> tuple[News, ...]:
-        return tuple((unit, self._told(life, step)) for step in steps)
+        news: list[News] = []
+        along = False
+        for step in steps:
+            told = self._told(life, step)
+            if isinstance(told, Ended):
+                along = told.end.how is How.TAKEN_ALONG
+            elif along:
+                # What a provider's restart took along, it also started again.
+                told = replace(told, asked=False)
+            news.append((unit, told))
+        return tuple(news)
 
     def _told(self, life: Life, step: Step) -> Ended | Began:
         if isinstance(step, Began):

@@ -237,7 +237,7 @@ def _down(before: Life, after: Life, now: Now) -> tuple[Life, tuple[Step, ...]]:
     """The invocation has come to `inactive` or `failed`: wait for the job that may have done it."""
     leaving = after.leaving
     if leaving is None or not leaving.ordered:
-        job = _ordering_job(before, after)
+        job = _ordering_job(before, after) if leaving is None else 0
         came_in = after.job if after.job != after.upkeep_job else 0
         leaving = Leaving(job or came_in, ordered=job != 0)
         kept_up_job = came_in if before.job != came_in else 0

@@ -1,0 +1,1 @@
+"""Recordings of real systemd, as data, and what reads and makes them."""
