@@ -27,7 +27,7 @@ SHORT = {"-q": "--quiet", "-n": "--limit=", "-h": "--help"}
 VERBS = {
     "status": Verb(
         *("status", 0, None, (), "[KEY|UNIT…]"),
-        "how this machine is, what is red or yellow, and how healthd is set up",
+        "how this machine is, and how healthd is set up",
     ),
     "checks": Verb("lists", 0, 0, (), "", "every check"),
     "incidents": Verb(

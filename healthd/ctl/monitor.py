@@ -5,6 +5,7 @@ What changed while healthd was away is read when it is back, so that a check's l
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator
 
@@ -17,6 +18,8 @@ from healthd.errors import HealthdError
 def run(arguments: Arguments, output: Output) -> bool:
     """Follow healthd. HealthdError "not-running" when it is not there at the start."""
     del arguments
+    # main.py switched it off for those who live a moment.
+    gc.enable()
     daemon = client.connect()
     for change in _Follower(daemon).records():
         at = time.time_ns() // 1000

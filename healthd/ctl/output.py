@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from healthd.ctl import pager
 from healthd.ctl.arguments import Arguments
 from healthd.ctl.layout import Screen
 from healthd.ctl.text import clean
@@ -31,7 +30,7 @@ class Output(NamedTuple):
         """Print a page that was rendered for this screen; no text prints nothing."""
         if self.quiet or not page:
             return
-        if not (self.pages and pager.wanted() and pager.page(page)):
+        if not (self.pages and _paged(page)):
             write(page)
 
     def line(self, line: str) -> None:
@@ -69,6 +68,13 @@ def output(arguments: Arguments) -> Output:
     )
     pages = terminal and not json and "--no-pager" not in flags
     return Output(json, pages, "--quiet" in flags, screen)
+
+
+def _paged(page: str) -> bool:
+    # Only a terminal needs it.
+    from healthd.ctl import pager
+
+    return pager.wanted() and pager.page(page)
 
 
 def write(text: str) -> None:

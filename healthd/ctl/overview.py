@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from healthd.ctl import times
 from healthd.ctl.layout import PAINTED, Cell, Field, Screen, fields, wrapped
-from healthd.ctl.render import by_weight, counted, incident_lines, page, state_words, title
+from healthd.ctl.render import (
+    by_weight,
+    count_of,
+    counted,
+    incident_lines,
+    page,
+    state_words,
+    title,
+)
 from healthd.ctl.rows import SETTINGS_KEY, Check, Manager, Setup, setup
 from healthd.ctl.text import clean, cut
 
@@ -64,8 +72,8 @@ def _watches(manager: Manager) -> list[Cell]:
             kind = row["kind"] or row["aspect"]
             declared[kind] = declared.get(kind, 0) + 1
     kinds = ", ".join(f"{count} {clean(kind)}" for kind, count in sorted(declared.items()))
-    more = f"; {sum(declared.values())} other checks ({kinds})" if declared else ""
-    cells = [Cell(f"{services} services through systemd{more}")]
+    more = f"; {count_of(sum(declared.values()), 'other check')} ({kinds})" if declared else ""
+    cells = [Cell(f"{count_of(services, 'service')} through systemd{more}")]
     if not manager.watching:
         why = clean(manager.watching_reason) or "switched off"
         words = f"not acting now ({why}): opens no incident, repairs nothing, tells nobody"
@@ -77,8 +85,9 @@ def _setup_fields(found: Setup, checks: list[Check]) -> list[Field]:
     """What it may repair, how it tells, what it ignores, and what is wrong with its settings."""
     repairs, channels = found["may_restart"], found["channels"]
     nothing = f"nothing until you list it in {SETTINGS_FILE}"
-    may = "unknown: healthd does not say" if repairs is None else _names(repairs) or nothing
-    tells = "unknown: healthd does not say" if channels is None else _names(channels)
+    unknown = "unknown: healthd does not say"
+    may = unknown if repairs is None else _names(repairs) or nothing
+    tells = unknown if channels is None else _names(channels) and f"by {_names(channels)}"
     faults = [Cell(clean(fault), "yellow") for fault in found["faults"] or []]
     for row in checks:
         if row["key"] == SETTINGS_KEY and row["state"] in ("red", "yellow"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from healthd.ctl import client, rows, show
+from healthd.ctl import client, rows
 from healthd.ctl.arguments import Arguments
 from healthd.ctl.names import healthy
 from healthd.ctl.output import Output
@@ -14,6 +14,8 @@ from healthd.ctl.overview import not_looked_at, overview, worrying
 def run(arguments: Arguments, output: Output) -> bool:
     """Print it; whether nothing is red."""
     if arguments.names:
+        from healthd.ctl import show
+
         return show.run(arguments, output)
     manager = client.connect().manager()
     host = os.uname().nodename

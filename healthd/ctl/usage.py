@@ -14,8 +14,8 @@ Options:
   -h, --help         this, or after a command what it takes
   --version          the versions of healthctl and healthd
 
-Exit code: 0 well, 1 something is red, 2 wrong usage or no such name, 3 healthd cannot be reached,
-4 not permitted. More: healthctl(1).
+Exit code: 0 well, 1 something is red, 2 wrong usage or no such name,
+3 healthd cannot be reached, 4 not permitted. More: healthctl(1).
 """
 
 
