@@ -226,7 +226,7 @@ class Api:
                 raise HealthdError(
                     "not-authorized",
                     f"polkit does not let you do {action}",
-                    "use sudo, or ask who administers this machine",
+                    "use sudo; if that is refused too, polkit does not run or a rule forbids it",
                 )
 
 

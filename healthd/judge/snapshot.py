@@ -114,19 +114,6 @@ def counts(watches: Iterable[Watch]) -> dict[str, int]:
     return tally
 
 
-def recount(tally: Mapping[str, int], old: State | None, new: State | None) -> dict[str, int]:
-    """*tally* after one check went from *old* (None: it is new) to *new* (None: it is gone).
-
-    So that one change costs the same whether there are ten checks or a thousand.
-    """
-    after = dict(tally)
-    if old is not None:
-        after[old.value] -= 1
-    if new is not None:
-        after[new.value] += 1
-    return after
-
-
 def worst(tally: Mapping[str, int]) -> State:
     """Red, yellow or green; grey is not judged and never makes it worse."""
     return next((s for s in (State.RED, State.YELLOW) if tally.get(s.value)), State.GREEN)
