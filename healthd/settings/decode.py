@@ -72,13 +72,8 @@ def _decode_word(form: Form, node: Scalar, name: str, findings: Findings) -> obj
     except Unfit as unfit:
         secret = isinstance(form, Text | Matching) and form.private
         found = "a value that is not shown" if secret else shown(node.text) or "an empty text"
-        findings.fault(node.mark, f"{name}: {found}", form.allowed, shown_hint(str(unfit)))
+        findings.fault(node.mark, f"{name}: {found}", form.allowed, str(unfit))
         return UNREAD
-
-
-def shown_hint(hint: str) -> str:
-    """*hint* on one line; it may quote what was found."""
-    return "".join(c if c.isprintable() else " " for c in hint)[:200]
 
 
 def _decode_either(shape: Either, node: Node, name: str, findings: Findings) -> object:
@@ -122,7 +117,7 @@ def _decode_key(form: Form, key: str, mark: Mark, name: str, findings: Findings)
         return form.read(key)
     except Unfit as unfit:
         found = f"the key {shown(key) or '(empty)'} under {name}"
-        findings.fault(mark, found, form.allowed, shown_hint(str(unfit)))
+        findings.fault(mark, found, form.allowed, str(unfit))
         return UNREAD
 
 

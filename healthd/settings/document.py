@@ -208,7 +208,7 @@ def _yaml_fault(err: yaml.YAMLError, text: str, file: str) -> tuple[Mark, str, s
     """Where and why the parser gave up."""
     if isinstance(err, yaml.MarkedYAMLError):
         at = err.problem_mark or err.context_mark
-        problem = " ".join(part for part in (err.context, err.problem) if part)
+        problem = err.problem or err.context or "no reason given"
         mark = Mark(file, at.line + 1, at.column + 1) if at else Mark(file)
         return mark, f"what is no YAML ({shown(problem)})", "YAML"
     if isinstance(err, yaml.reader.ReaderError):

@@ -11,6 +11,7 @@ from healthd.settings.ground import Ground, Steps
 from healthd.settings.schema import ListenKeys
 
 _ONE_OF = ("unit", "address", "unix")
+_MOST_NAMED = 12
 
 
 def endpoints_of(ground: Ground) -> dict[str, Endpoint]:
@@ -34,7 +35,8 @@ def find_endpoint(
     """The endpoint that a check at *steps* names; None after a fault, here or under `listens`."""
     known = ground.written(("listens",))
     if name not in known:
-        allowed = f"a name under listens ({', '.join(known)})" if known else "a name under listens"
+        listed = ", ".join(known[:_MOST_NAMED]) + (", …" if len(known) > _MOST_NAMED else "")
+        allowed = f"a name under listens ({listed})" if known else "a name under listens"
         hint = nearest(name, known)
         ground.fault((*steps, "endpoint"), f"endpoint: {shown(name)}", allowed, hint)
     return endpoints.get(name)

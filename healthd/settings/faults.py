@@ -6,8 +6,9 @@ from msgspec import Struct
 
 from healthd.errors import HealthdError
 
-#: Longer values are cut when they are shown.
+#: Longer values are cut when they are shown, and so is each part of a fault.
 SHOWN_LETTERS = 60
+LONGEST_PART = 600
 
 
 class Mark(Struct, frozen=True, order=True):
@@ -18,7 +19,8 @@ class Mark(Struct, frozen=True, order=True):
     column: int = 0
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        place = f":{self.line}:{self.column}" if self.line else ""
+        return harmless(self.file) + place
 
 
 class Fault(Struct, frozen=True, order=True):
@@ -75,7 +77,8 @@ class Findings:
 
     def fault(self, mark: Mark, found: str, allowed: str = "", hint: str = "") -> None:
         """One more fault; the same one twice counts once."""
-        self._faults[Fault(mark.file, mark.line, mark.column, found, allowed, hint)] = None
+        words = (harmless(shown(text, LONGEST_PART)) for text in (found, allowed, hint))
+        self._faults[Fault(mark.file, mark.line, mark.column, *words)] = None
 
     def note(self, mark: Mark, words: str) -> None:
         """One more thing that is no fault."""
@@ -96,7 +99,11 @@ class Findings:
         return tuple(sorted(self._notes))
 
 
-def shown(text: str) -> str:
-    """*text* on one line, cut to SHOWN_LETTERS, with nothing a terminal would act on."""
-    cut = text if len(text) <= SHOWN_LETTERS else text[: SHOWN_LETTERS - 1] + "…"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
+def shown(text: str, most: int = SHOWN_LETTERS) -> str:
+    """What stood in a file, cut to *most* letters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def harmless(text: str) -> str:
+    """*text* on one line, with nothing that a terminal would act on or an encoding refuse."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

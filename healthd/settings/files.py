@@ -80,23 +80,15 @@ def _is_link_to_null(path: Path) -> bool:
 def _read(path: Path, root: Path | None, findings: Findings) -> str:
     """The file's text; "" when it is empty or cannot be read. *root*: its owners are judged."""
     try:
-        # Not to hang on a pipe that somebody laid there.
-        fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        data = _bytes_of(path)
     except OSError as err:
         _unreadable(path, err, findings)
         return ""
-    with open(fd, "rb") as file:
-        status = os.fstat(fd)
-        if not stat.S_ISREG(status.st_mode):
-            findings.fault(Mark(str(path)), "no file", "a file with text")
-            return ""
-        if root is not None:
-            _judge_trust(path, root, findings)
-        try:
-            data = file.read(LARGEST_BYTES + 1)
-        except OSError as err:
-            _unreadable(path, err, findings)
-            return ""
+    if data is None:
+        findings.fault(Mark(str(path)), "no file", "a file with text")
+        return ""
+    if root is not None:
+        _judge_trust(path, root, findings)
     if len(data) > LARGEST_BYTES:
         findings.fault(Mark(str(path)), "a file larger than 1 MiB", "at most 1 MiB")
         return ""
@@ -107,6 +99,19 @@ def _read(path: Path, root: Path | None, findings: Findings) -> str:
         line, column = before.count(b"\n") + 1, err.start - (before.rfind(b"\n") + 1) + 1
         findings.fault(Mark(str(path), line, column), "a byte that is not UTF-8", "UTF-8")
         return ""
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    """At most one byte more than a file may have; None when it is a folder, a pipe or a device."""
+    # Not to hang on a pipe that somebody laid there.
+    fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            return None
+        with open(fd, "rb", closefd=False) as file:
+            return file.read(LARGEST_BYTES + 1)
+    finally:
+        os.close(fd)
 
 
 def _unreadable(path: Path, err: OSError, findings: Findings) -> None:

@@ -100,8 +100,8 @@ def allowed_words(shape: Shape) -> str:
         case Word():
             return shape.form.allowed
         case Items():
-            lone = " or one of it" if Trait.LONE in shape.traits else ""
-            return f"a list of {allowed_words(shape.item)}{lone}"
+            lone = ", or one of them alone" if Trait.LONE in shape.traits else ""
+            return f"a list, each of them {allowed_words(shape.item)}{lone}"
         case Table():
             return f"keys with values, each key {shape.key.allowed}"
         case Keys():

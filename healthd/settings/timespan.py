@@ -52,6 +52,8 @@ def timespan_us(text: str) -> int:
 
     Source: systemd.time(7), "Parsing Time Spans".
     """
+    if not text.strip():
+        raise BadSpan("is empty")
     total_us = Decimal(0)
     at = 0
     while at < len(text):
@@ -65,8 +67,6 @@ def timespan_us(text: str) -> int:
             raise BadSpan(f"has the unknown unit {unit}")
         total_us += Decimal(f"{whole}.{fraction or 0}") * _UNITS[unit]
         at = part.end()
-    if not text.strip():
-        raise BadSpan("is empty")
     if total_us > LONGEST_US:
         raise BadSpan("is longer than 100 years")
     return int(total_us)
