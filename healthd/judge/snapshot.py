@@ -108,10 +108,9 @@ def incident_row(incident: Incident) -> IncidentRow:
 
 def counts(watches: Iterable[Watch]) -> dict[str, int]:
     """How many checks have each state; every state is there, those that nothing has too."""
-    tally = {state.value: 0 for state in State}
-    for watch in (w for w in watches if w.present):
-        tally[watch.verdict.state.value] += 1
-    return tally
+    # After every change, over every check: list.count is the quickest way.
+    states = [watch.verdict.state for watch in watches if watch.present]
+    return {state.value: states.count(state) for state in State}
 
 
 def worst(tally: Mapping[str, int]) -> State:
