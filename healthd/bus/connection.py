@@ -90,7 +90,7 @@ class Connection:
         # Each library has errors of its own for an address, a socket and a handshake that fail.
         except Exception as err:
             if bus is not None:
-                bus.disconnect()
+                bus.abandon()
             where = address or ("the system bus" if system else "the session bus")
             raise HealthdError(
                 "bus-unreachable", f"no connection to {where}: {str(err) or type(err).__name__}"

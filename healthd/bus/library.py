@@ -9,6 +9,7 @@ import asyncio
 import importlib
 import logging
 import os
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
@@ -70,7 +71,7 @@ def load(short: str) -> Library:
         _refuse_old(root)
     return Library(
         name=short,
-        message_bus=_with_clean_ends(bus),
+        message_bus=_mended(bus),
         message=root.Message,
         message_type=root.MessageType,
         message_flag=root.MessageFlag,
@@ -116,10 +117,37 @@ def _unpack_with(variant: type[Any]) -> Callable[[Any], Any]:
     return unpack
 
 
-def _with_clean_ends(base: Any) -> Any:
-    """*base* that notices when the bus hangs up in the handshake, and closes what it has lost."""
+class _PatientSocket:
+    """A socket whose `send` says 0 where it is full.
+
+    Both libraries take "try again" for the end of the connection, so that some 150 signals in one
+    turn of the loop would cut us off; after 0 they wait until the socket takes more.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+
+    def send(self, data: memoryview) -> int:
+        try:
+            return self._sock.send(data)
+        except BlockingIOError:
+            return 0
+
+
+def _mended(base: Any) -> Any:
+    """*base* without what bites in both libraries, by their private names."""
 
     class MessageBus(base):  # type: ignore[misc]
+        async def connect(self) -> Any:
+            await super().connect()
+            self._writer.sock = _PatientSocket(self._sock)
+            return self
+
+        def abandon(self) -> None:
+            """Close what a connection that never came about has left open."""
+            if getattr(self, "_sock", None) is not None:
+                self._finalize()
+
         async def _auth_readline(self) -> str:
             # dbus-next and dbus-fast 2 append b"" for ever, without yielding to the loop.
             loop = asyncio.get_running_loop()

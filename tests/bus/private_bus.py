@@ -18,7 +18,8 @@ class PrivateBus:
     """Stands in for the system bus; *address* goes into DBUS_SYSTEM_BUS_ADDRESS."""
 
     def __init__(self, folder: Path) -> None:
-        self.address = f"unix:path={folder / 'bus'}"
+        self._socket = folder / "bus"
+        self.address = f"unix:path={self._socket}"
         self._configuration = folder / "bus.conf"
         self._process: subprocess.Popen[str] | None = None
         self.allow()
@@ -51,11 +52,17 @@ class PrivateBus:
             assert self._process.stdout is not None
             self._process.stdout.close()
             self._process = None
+            self._socket.unlink(missing_ok=True)
 
     def freeze(self) -> None:
         """It lives on and answers nobody."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """It goes on where it stood."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGCONT)
 
     async def reload(self, connection: Connection) -> None:
         """Read the policy again."""
