@@ -24,6 +24,7 @@ from healthd.model import (
     Notice,
     Phase,
     Publish,
+    Reason,
     Removed,
     Repair,
     State,
@@ -179,7 +180,7 @@ def _entry(effect: Effect, before: Story, after: Story) -> Entry | None:
 
 def _check_changed(effect: Publish) -> Entry:
     watch, old, new = effect.watch, effect.old, effect.watch.verdict
-    said = f"{watch.check.key} is {new.state} ({new.reason}): {new.summary}"
+    said = f"{watch.check.key} is {_why(new.state, new.reason, new.summary)}"
     if old is not None:
         said = f"{said}; was {old.state} ({old.reason})"
     return (
@@ -278,7 +279,14 @@ def _holding(attempt: Attempt, story: Story) -> tuple[IncidentId, ...]:
 
 
 def _broken(incident: Incident) -> str:
-    return f"{incident.key} is red ({incident.reason}): {incident.summary}"
+    return f"{incident.key} is {_why(State.RED, incident.reason, incident.summary)}"
+
+
+def _why(state: State, reason: Reason, summary: str) -> str:
+    """State and summary, and the reason between them unless the summary begins with it."""
+    if summary.startswith(reason.replace("-", " ")):
+        return f"{state}: {summary}"
+    return f"{state} ({reason}): {summary}"
 
 
 def _of_incident(kind: Kind, priority: Priority, said: str, incident: Incident) -> Entry:

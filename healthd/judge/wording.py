@@ -246,8 +246,8 @@ def _title(incident: Incident, edition: Edition) -> str:
         flaps = any(t.edition is Edition.CLEARED for t in incident.tellings)
         said, before = ("fails on and off", "") if flaps else (said, "Still: ")
     name = subject(incident.key)
-    longer = f"{before}{name} {said}: {incident.summary}"
-    if incident.summary and len(longer) <= _TITLE_CHARS:
+    longer = f"{before}{name} {said}{_details(incident)}"
+    if len(longer) <= _TITLE_CHARS:
         return longer
     return before + _fitted(name, said, _TITLE_CHARS - len(before))
 
@@ -263,8 +263,13 @@ def _fitted(name: str, said: str, chars: int) -> str:
 
 def _broken(incident: Incident) -> str:
     what = f"{subject(incident.key)} {phrase(incident.key, incident.reason)}"
-    details = f": {incident.summary}" if incident.summary else ""
-    return f"{what}{details}, since {instant(incident.opened_at)}."
+    return f"{what}{_details(incident)}, since {instant(incident.opened_at)}."
+
+
+def _details(incident: Incident) -> str:
+    """The summary, to follow the phrase: less what the phrase has said already."""
+    said = incident.summary.removeprefix("failed: ").removeprefix("crash loop: ")
+    return f": {said}" if said else ""
 
 
 def _tried(incident: Incident) -> str:
@@ -321,8 +326,8 @@ def _cleared(incident: Incident, now: Now) -> tuple[str, str]:
     body = f"{name} is working again since {instant(ended_at)}, after {lasted}."
     if incident.degraded_since_us:
         body = f"{name} works again, though not yet well, after {lasted}."
-    details = f": {incident.summary}" if incident.summary else ""
-    return title, f"{body}\nBefore: {name} {phrase(incident.key, incident.reason)}{details}."
+    said = f"{phrase(incident.key, incident.reason)}{_details(incident)}"
+    return title, f"{body}\nBefore: {name} {said}."
 
 
 def _ordinal(number: int) -> str:

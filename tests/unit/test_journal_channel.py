@@ -224,6 +224,15 @@ def test_a_notice_names_its_remedy_in_one_line() -> None:
     assert dict(notice_entry(replace(NOTICE, remedy="")))["HEALTHD_REMEDY"] == "healthctl show 42"
 
 
+def test_a_reason_is_said_once() -> None:
+    """ "red (failed): failed: …" is how programs talk."""
+    failed = Watch(CHECK, replace(RED, summary="failed: killed by SIGKILL"))
+    entry = only(entries(STORY, STORY, (Publish(failed, SUSPECT),)))
+    assert entry["MESSAGE"] == (
+        "liveness:nginx.service is red: failed: killed by SIGKILL; was yellow (suspect)"
+    )
+
+
 def test_every_message_is_one_line() -> None:
     """A second line has no time and no sender in most readers."""
     summary = "first\nsecond"
