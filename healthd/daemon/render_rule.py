@@ -15,6 +15,8 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from healthd.daemon import rendered
+from healthd.daemon.rendered import LIST_FILE, encode
 from healthd.repairs.allowlist import render_rule
 from healthd.settings.faults import Faults
 from healthd.settings.load import load
@@ -38,7 +40,7 @@ def main(arguments: list[str]) -> int:
 
 
 def write(root: Path, environ: Mapping[str, str], *, is_reload: bool) -> int:
-    """Put the rule in force below *root*; 1 when the old one was left.
+    """Put the rule in force below *root*, and its list beside it; 1 when the old one was left.
 
     Faults go to standard error, which is the journal. At start they make a rule that allows
     nothing, and the daemon, which finds the same faults, starts and tells its owner.
@@ -56,6 +58,9 @@ def write(root: Path, environ: Mapping[str, str], *, is_reload: bool) -> int:
         allow = ()
     try:
         _replace(root / RULE_FILE, render_rule(allow))
+        # The rule first: the daemon must not believe in a list that polkit does not know.
+        _replace(root / LIST_FILE, encode(allow))
+        _replace(root / rendered.LIST_FILE, rendered.encode(allow))
     except OSError as err:
         sys.stderr.write(f"cannot write the rule for polkit: {err}\n")
         return 1
@@ -65,7 +70,9 @@ def write(root: Path, environ: Mapping[str, str], *, is_reload: bool) -> int:
 def remove(root: Path) -> int:
     """Take the rule away; none is as good."""
     try:
-        (root / RULE_FILE).unlink(missing_ok=True)
+        for file in (RULE_FILE, LIST_FILE):
+            (root / file).unlink(missing_ok=True)
+        (root / rendered.LIST_FILE).unlink(missing_ok=True)
     except OSError as err:
         sys.stderr.write(f"cannot remove the rule for polkit: {err}\n")
         return 1
@@ -99,11 +106,11 @@ def _replace(path: Path, text: str) -> None:
     with contextlib.suppress(FileNotFoundError):
         if path.read_text() == text:
             return
-    fd, name = tempfile.mkstemp(dir=path.parent, prefix=".49-healthd.")
+    fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(fd, "w") as file:
             file.write(text)
-            # polkitd reads it as its own user, and our unit's UMask is 0077.
+            # polkitd and the daemon read it as their own users, and our unit's UMask is 0077.
             os.fchmod(fd, 0o644)
             file.flush()
             os.fsync(fd)

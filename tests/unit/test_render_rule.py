@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from healthd.daemon.render_rule import RULE_FILE, eyes_of, main, remove, write
+from healthd.daemon.rendered import LIST_FILE, rendered
 from healthd.repairs.allowlist import render_rule
 
 SCRIPT = Path(__file__).parents[2] / "polkit/render-rule"
@@ -22,9 +23,8 @@ NOBODY = "nobody"
 def root(tmp_path: Path) -> Iterator[Path]:
     """The root of a machine of our own, with polkit's folder and no settings."""
     old = os.umask(0o077)
-    for place in ("etc/healthd", RULE_FILE):
+    for place in (RULE_FILE, LIST_FILE, "etc/healthd/healthd.yaml"):
         (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
-    (tmp_path / "etc/healthd").mkdir()
     yield tmp_path
     os.umask(old)
 
@@ -42,12 +42,14 @@ def test_the_list_becomes_the_rule(root: Path) -> None:
     _settings(root, "repair: {allow_restart: [nginx.service]}\n")
     assert write(root, {}, is_reload=False) == 0
     assert _rule(root) == render_rule(["nginx.service"])
+    assert rendered(root) == {"nginx.service"}
 
 
-def test_polkit_can_read_the_rule(root: Path) -> None:
-    """polkitd is not root, and the unit's UMask would hide the file from it."""
+def test_polkit_and_the_daemon_can_read(root: Path) -> None:
+    """Neither polkitd nor the daemon is root, and the unit's UMask would hide both files."""
     write(root, {}, is_reload=False)
-    assert stat.S_IMODE((root / RULE_FILE).stat().st_mode) == 0o644
+    for file in (RULE_FILE, LIST_FILE):
+        assert stat.S_IMODE((root / file).stat().st_mode) == 0o644
     assert os.listdir((root / RULE_FILE).parent) == ["49-healthd.rules"]
 
 
@@ -64,6 +66,7 @@ def test_faulty_settings_at_start_allow_nothing(
     _settings(root, "repair: {allow_restart: [nginx.service, 'x*', y]}\n")
     assert write(root, {}, is_reload=False) == 0
     assert _rule(root) == render_rule([])
+    assert rendered(root) == frozenset()
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(":")[2] for line in lines[:2]] == ["41", "47"]
     assert lines[2:] == ["the settings are faulty: nothing may be restarted"]
@@ -78,6 +81,7 @@ def test_faulty_settings_at_reload_change_nothing(
     _settings(root, "repair: {allow_restart: ['*']}\n")
     assert write(root, {}, is_reload=True) == 1
     assert _rule(root) == render_rule(["nginx.service"])
+    assert rendered(root) == {"nginx.service"}
     assert "the rule for polkit stays as it was" in capsys.readouterr().err
 
 
@@ -102,6 +106,7 @@ def test_removed_means_gone(root: Path) -> None:
     write(root, {}, is_reload=False)
     assert remove(root) == 0
     assert not (root / RULE_FILE).exists()
+    assert rendered(root) is None
     assert remove(root) == 0
 
 
