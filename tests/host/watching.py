@@ -1,0 +1,127 @@
+"""Words for the tests of the running daemon: units to break, and questions about checks."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from tests.host.machine import Host
+
+#: A settled churn is awaited for seconds here, not two minutes.
+QUICK = "watch: {crash_loop: {quiet: 10s}}\n"
+
+SLEEPER = (
+    "[Service]\nExecStart=/bin/sleep infinity\n{more}\n[Install]\nWantedBy=multi-user.target\n"
+)
+
+
+def sleeper(host: Host, name: str, more: str = "") -> str:
+    """A service that runs until it is ended, enabled and started."""
+    host.unit(name, SLEEPER.format(more=more))
+    host.run("systemctl", "enable", "--now", "--quiet", name)
+    host.wait_for(lambda: face(host, name) == ("green", "ok"))
+    return name
+
+
+def listing(host: Host, *units: str, more: str = QUICK) -> None:
+    """Have these units on the allowlist."""
+    host.settings(f"{more}repair: {{allow_restart: [{', '.join(units)}]}}\n")
+
+
+def kill(host: Host, unit: str, signal: str = "KILL") -> None:
+    """End a unit's main process from outside, as the kernel or a stranger would."""
+    host.run("kill", f"-{signal}", host.unit_property(unit, "MainPID"))
+
+
+def check(host: Host, key: str) -> dict[str, Any] | None:
+    """The row of a check; a unit's name means its liveness."""
+    key = key if ":" in key else f"liveness:{key}"
+    rows = host.healthctl("checks")
+    return next((row for row in rows if row["key"] == key), None)
+
+
+def face(host: Host, key: str) -> tuple[str, str]:
+    """State and reason of a check, empty where there is no such check."""
+    row = check(host, key)
+    return (row["state"], row["reason"]) if row else ("", "")
+
+
+def incidents(host: Host, unit: str) -> list[dict[str, Any]]:
+    """All incidents of a unit, newest first."""
+    return [i for i in host.healthctl("incidents", "--limit", "200") if i["unit"] == unit]
+
+
+def incident_in(host: Host, unit: str, phase: str, limit_s: float = 60) -> dict[str, Any]:
+    """The newest incident of *unit*, once it stands in *phase*."""
+
+    def seen() -> dict[str, Any] | None:
+        found = incidents(host, unit)
+        return found[0] if found and found[0]["phase"] == phase else None
+
+    return host.wait_for(seen, limit_s)
+
+
+def told(host: Host, incident: int) -> list[str]:
+    """The editions that the journal has of one incident's notice, in order."""
+    entries = host.journal(f"HEALTHD_INCIDENT={incident}", "_SYSTEMD_UNIT=healthd.service")
+    return [entry["HEALTHD_EDITION"] for entry in entries if "HEALTHD_EDITION" in entry]
+
+
+def starts(host: Host, unit: str) -> int:
+    """How often PID 1 began to start *unit*."""
+    entries = host.journal("_PID=1", f"UNIT={unit}", "MESSAGE_ID=7d4958e842da4a758f6c1cdc7b36dcc5")
+    return len(entries)
+
+
+@contextmanager
+def signals(host: Host) -> Iterator[list[dict[str, Any]]]:
+    """healthd's signals while the block runs, as `busctl monitor` shows them, with its stamps."""
+    seen: list[dict[str, Any]] = []
+    watcher = host.start(
+        "busctl", "monitor", "--json=short", "--match=type='signal',sender='org.healthd1'"
+    )
+    ready = threading.Event()
+
+    def read() -> None:
+        assert watcher.stdout is not None
+        for line in watcher.stdout:
+            ready.set()
+            if line.startswith("{"):
+                seen.append(json.loads(line))
+
+    reader = threading.Thread(target=read, daemon=True)
+    reader.start()
+    assert ready.wait(10), "busctl monitor said nothing"
+    try:
+        yield seen
+    finally:
+        watcher.terminate()
+        try:
+            watcher.wait(10)
+        except subprocess.TimeoutExpired:
+            watcher.kill()
+        reader.join(10)
+
+
+def check_changes(seen: list[dict[str, Any]], key: str) -> list[tuple[int, str, str]]:
+    """Of these signals: when (µs), the new state and the reason of each CheckChanged of *key*."""
+    found = []
+    for message in list(seen):
+        if message.get("member") != "CheckChanged":
+            continue
+        data = message["payload"]["data"]
+        if data[0] == key:
+            found.append((int(message["timestamp-realtime"]), data[2], data[4][3]))
+    return found
+
+
+def number(text: str) -> int:
+    """The first whole number in *text*."""
+    found = re.search(r"\d+", text)
+    assert found is not None, text
+    return int(found[0])
