@@ -42,7 +42,7 @@ def test_the_list_becomes_the_rule(root: Path) -> None:
     _settings(root, "repair: {allow_restart: [nginx.service]}\n")
     assert write(root, {}, is_reload=False) == 0
     assert _rule(root) == render_rule(["nginx.service"])
-    assert rendered(root) == {"nginx.service"}
+    assert rendered(root) == frozenset({"nginx.service"})
 
 
 def test_polkit_and_the_daemon_can_read(root: Path) -> None:
@@ -81,7 +81,7 @@ def test_faulty_settings_at_reload_change_nothing(
     _settings(root, "repair: {allow_restart: ['*']}\n")
     assert write(root, {}, is_reload=True) == 1
     assert _rule(root) == render_rule(["nginx.service"])
-    assert rendered(root) == {"nginx.service"}
+    assert rendered(root) == frozenset({"nginx.service"})
     assert "the rule for polkit stays as it was" in capsys.readouterr().err
 
 
