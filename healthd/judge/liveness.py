@@ -103,6 +103,8 @@ def crash_loop(sight: Sight) -> Look | None:
         mean_us = (ends[-1].at_us - ends[0].at_us) // (len(ends) - 1)
         until_us = ends[-1].at_us + 2 * mean_us
         if sight.now.steady_us < until_us:
+            # Without the oldest, the mean is another.
+            until_us = min(until_us, ends[0].at_us + DAY_US)
             return failing(Reason.CRASH_LOOP, _loop_words(sight, ends, DAY_US), until_us)
     return None
 

@@ -1,4 +1,4 @@
-"""How invocations end, where the recordings do not reach: lost signals, races, and what never is."""
+"""How invocations end where the recordings do not reach: lost signals, races, what never is."""
 
 from __future__ import annotations
 
