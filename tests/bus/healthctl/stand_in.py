@@ -6,10 +6,7 @@ Answers in a thread, never judges anything. Its rows are raw, as they travel on 
 from __future__ import annotations
 
 import contextlib
-import subprocess
 import threading
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from jeepney import (
@@ -56,31 +53,6 @@ def incident(number: int, key: str, phase: str, summary: str, **more: tuple[str,
     return (number, key, phase, summary, opened, closed, ending, tried, told, more)
 
 
-@contextlib.contextmanager
-def private_bus(folder: Path) -> Iterator[str]:
-    """The address of a bus of its own, on which everybody may do everything."""
-    socket = folder / "bus"
-    configuration = folder / "bus.conf"
-    configuration.write_text(
-        "<busconfig><auth>EXTERNAL</auth>"
-        f"<listen>unix:path={socket}</listen>"
-        '<policy context="default"><allow send_destination="*" eavesdrop="true"/>'
-        '<allow receive_sender="*"/><allow own="*"/><allow user="*"/></policy></busconfig>'
-    )
-    with subprocess.Popen(
-        ["dbus-daemon", f"--config-file={configuration}", "--nofork", "--print-address=1"],
-        stdout=subprocess.PIPE,
-        stderr=(folder / "bus.log").open("w"),
-        text=True,
-    ) as bus:
-        assert bus.stdout is not None
-        try:
-            # The line comes when the bus listens.
-            yield bus.stdout.readline().strip()
-        finally:
-            bus.terminate()
-
-
 class StandIn:
     """Owns org.healthd1 on the bus at *address* and answers from what it was given."""
 
@@ -107,8 +79,9 @@ class StandIn:
 
     def close(self) -> None:
         """Leave the bus; the name is free when the bus has seen it."""
-        # Unblocks the reader, which a plain close would not.
-        self._connection.sock.shutdown(2)
+        # Unblocks the reader, which a plain close would not; a second close has nothing to do.
+        with contextlib.suppress(OSError):
+            self._connection.sock.shutdown(2)
         self._thread.join(10)
         self._connection.close()
 
