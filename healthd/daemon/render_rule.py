@@ -15,7 +15,6 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from healthd.daemon import rendered
 from healthd.daemon.rendered import LIST_FILE, encode
 from healthd.repairs.allowlist import render_rule
 from healthd.settings.faults import Faults
@@ -60,7 +59,6 @@ def write(root: Path, environ: Mapping[str, str], *, is_reload: bool) -> int:
         _replace(root / RULE_FILE, render_rule(allow))
         # The rule first: the daemon must not believe in a list that polkit does not know.
         _replace(root / LIST_FILE, encode(allow))
-        _replace(root / rendered.LIST_FILE, rendered.encode(allow))
     except OSError as err:
         sys.stderr.write(f"cannot write the rule for polkit: {err}\n")
         return 1
@@ -72,7 +70,6 @@ def remove(root: Path) -> int:
     try:
         for file in (RULE_FILE, LIST_FILE):
             (root / file).unlink(missing_ok=True)
-        (root / rendered.LIST_FILE).unlink(missing_ok=True)
     except OSError as err:
         sys.stderr.write(f"cannot remove the rule for polkit: {err}\n")
         return 1
