@@ -6,6 +6,7 @@ what happens to a unit.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import Iterable
@@ -106,11 +107,13 @@ class FakeSystemd:
         self.calls: list[tuple[str, tuple[object, ...]]] = []
         #: Names of calls that get no answer but this error.
         self.errors: dict[str, tuple[str, str]] = {}
-        self.flags_interactive = 0
+        #: How many calls allowed asking somebody for a password.
+        self.interactive = 0
         self._address = address
         self._connection: Connection | None = None
         self._subscribers: set[str] = set()
         self._next_job = 1
+        self._call_came = asyncio.Event()
 
     async def start(self) -> None:
         self._connection = await self._owner()
@@ -131,6 +134,13 @@ class FakeSystemd:
         connection.serve(self._on_call)
         await connection.own(NAME)
         return connection
+
+    async def until_called(self, member: str, limit_s: float = 30.0) -> None:
+        """Wait until *member* has been called."""
+        async with asyncio.timeout(limit_s):
+            while member not in [called for called, _ in self.calls]:
+                self._call_came.clear()
+                await self._call_came.wait()
 
     # ---- what a test says
 
@@ -288,7 +298,8 @@ class FakeSystemd:
 
     def _on_call(self, call: Call) -> None:
         self.calls.append((call.member, call.body))
-        self.flags_interactive += call.interactive
+        self.interactive += call.interactive
+        self._call_came.set()
         if call.member in self.errors:
             call.error(*self.errors[call.member])
             return
