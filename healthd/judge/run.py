@@ -44,8 +44,13 @@ def ended(run: Run, end: End, now: Now) -> Run:
 
 def began(run: Run, event: Began, now: Now) -> Run:
     """An invocation began, however; one that a person asked for starts the count anew."""
-    asked = event.asked or (run.last is not None and run.last.how is How.ASKED)
     starts_us = tuple(t for t in run.starts_us if t > now.steady_us - DAY_US)
+    starts_us = (*starts_us, event.at_us)[-_KEPT:]
+    last = run.last
+    if last is not None and last.invocation and last.invocation == event.invocation:
+        # After a gap its end is found first: it began all the same, and lives no more.
+        return replace(run, starts_us=starts_us)
+    asked = event.asked or (last is not None and last.how is How.ASKED)
     return replace(
         run,
         invocation=event.invocation or run.invocation,
@@ -53,7 +58,7 @@ def began(run: Run, event: Began, now: Now) -> Run:
         started_us=event.at_us,
         last=None,
         ends=_lately(run.ends, now),
-        starts_us=(*starts_us, event.at_us)[-_KEPT:],
+        starts_us=starts_us,
         excused_us=max(run.excused_us, event.at_us) if asked else run.excused_us,
     )
 

@@ -108,6 +108,14 @@ def test_what_was_before_a_person_came_is_for_the_record() -> None:
     assert counted(played(*crashes, began("c", 3, asked=True), end("c", 4)), 10) == 1
 
 
+def test_a_beginning_that_is_found_after_its_end_undoes_nothing() -> None:
+    """At the first start both are read at once: the unit is down, and how it ended is known."""
+    run = played(end("a"), began("a", -MINUTE_US))
+    assert run.last is not None
+    assert run.last.invocation == "a"
+    assert len(run.starts_us) == 1
+
+
 def test_a_unit_is_restarted_as_often_as_it_came_back() -> None:
     """The number that people read: an end after which nothing came is no restart."""
     run = played(end("a"), began("b", 1), end("b", 2))
