@@ -56,7 +56,7 @@ class Runner:
         self._slots = asyncio.Semaphore(at_once)
         self._gone_s = gone_s
         self._left: set[Enclosure] = set()
-        self._undead: set[tuple[str, ...]] = set()
+        self._undead: dict[tuple[str, ...], _Program] = {}
 
     async def run(self, command: tuple[str, ...], limit_s: float) -> Ended:
         """Run *command* and wait for its end; *limit_s* after its start everything is killed.
@@ -64,7 +64,8 @@ class Runner:
         Cancelled, it kills everything too, and waits until that is gone.
         """
         async with self._slots:
-            if command in self._undead:
+            if (undead := self._undead.pop(command, None)) and not undead.gone:
+                self._undead[command] = undead
                 return Ended(not_run="its last run was killed and is still there")
             self._left = {each for each in self._left if not each.remove()}
             enclosure = self._enclosure()
@@ -87,8 +88,7 @@ class Runner:
             program.kill()
             await program.gone_within(self._gone_s)
         if not program.gone:
-            self._undead.add(command)
-            program.when_gone(lambda: self._undead.discard(command))
+            self._undead[command] = program
         if not enclosure.remove():
             await enclosure.emptied(self._gone_s)
         if enclosure.remove():
@@ -127,9 +127,6 @@ class _Program:
 
     async def gone_within(self, limit_s: float) -> None:
         await asyncio.wait((self._gone,), timeout=limit_s)
-
-    def when_gone(self, then: Callable[[], None]) -> None:
-        self._gone.add_done_callback(lambda _: then())
 
     def kill(self) -> None:
         if not self.gone:
