@@ -35,7 +35,7 @@ def read_installed(root: Path = Path("/")) -> tuple[tuple[Source, ...], tuple[Fa
     """
     findings = Findings()
     main = root / MAIN_FILE
-    paths = [main] if os.path.lexists(main) else []
+    paths = [main] if _is_there(main, findings) else []
     paths += [path for _, path in sorted(_drop_ins(root, findings).items())]
     sources = []
     for path in paths:
@@ -71,6 +71,18 @@ def _drop_ins(root: Path, findings: Findings) -> dict[str, Path]:
             if name.endswith(".yaml") and not name.startswith(".")
         )
     return found
+
+
+def _is_there(path: Path, findings: Findings) -> bool:
+    """Whether there is anything of that name; what may not even be asked is a fault."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return False
+    except OSError as err:
+        _unreadable(path, err, findings)
+        return False
+    return True
 
 
 def _is_link_to_null(path: Path) -> bool:
@@ -115,7 +127,9 @@ def _bytes_of(path: Path) -> bytes | None:
 
 
 def _unreadable(path: Path, err: OSError, findings: Findings) -> None:
-    hint = "run it as root, or as a member of the group healthd" if err.errno == 13 else ""
+    hint = ""
+    if isinstance(err, PermissionError):
+        hint = f"root can read it; healthd needs: chgrp healthd {path} && chmod g+r {path}"
     why = (err.strerror or "no reason given").lower()
     findings.fault(Mark(str(path)), f"what cannot be read ({why})", "", hint)
 
@@ -127,20 +141,25 @@ def _judge_trust(path: Path, root: Path, findings: Findings) -> None:
     for step in (place, *place.parents):
         if step == top and step != Path("/"):
             return
-        status = step.stat()
-        what = "folder" if stat.S_ISDIR(status.st_mode) else "file"
-        if status.st_uid not in owners:
-            findings.fault(
-                Mark(str(step)),
-                f"a {what} of uid {status.st_uid}",
-                f"a {what} of root",
-                f"chown root {step}",
-            )
-        if status.st_mode & 0o022:
-            mode = f"{stat.S_IMODE(status.st_mode):04o}"
-            findings.fault(
-                Mark(str(step)),
-                f"a {what} that others than root may write to (mode {mode})",
-                f"a {what} that only root may write to",
-                f"chmod go-w {step}",
-            )
+        try:
+            status = step.stat()
+        except OSError as err:
+            _unreadable(step, err, findings)
+            return
+        _judge_owner(step, status, owners, findings)
+
+
+def _judge_owner(path: Path, status: os.stat_result, owners: set[int], findings: Findings) -> None:
+    what = "folder" if stat.S_ISDIR(status.st_mode) else "file"
+    mark = Mark(str(path))
+    if status.st_uid not in owners:
+        found = f"a {what} of uid {status.st_uid}"
+        findings.fault(mark, found, f"a {what} of root", f"chown root {path}")
+    if status.st_mode & 0o022:
+        mode = f"{stat.S_IMODE(status.st_mode):04o}"
+        findings.fault(
+            mark,
+            f"a {what} that others than root may write to (mode {mode})",
+            f"a {what} that only root may write to",
+            f"chmod go-w {path}",
+        )

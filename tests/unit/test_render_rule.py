@@ -150,7 +150,12 @@ def test_the_script_starts_lightly() -> None:
         "    print(ended.code, *sorted({name.split('.')[0] for name in sys.modules}))\n"
     )
     run = subprocess.run(
-        [sys.executable, "-c", probe], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", probe],
+        cwd=SCRIPT.parents[1],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
     )
     code, *modules = run.stdout.split()
     assert code == "2"

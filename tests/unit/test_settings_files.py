@@ -158,6 +158,35 @@ def test_a_link_that_leads_nowhere_is_a_fault(lay: Lay, tmp_path: Path) -> None:
     assert _fault(tmp_path).found == "what cannot be read (no such file or directory)"
 
 
+def test_a_file_in_a_folders_place_is_a_fault(lay: Lay, tmp_path: Path) -> None:
+    """It is not the same as no settings at all."""
+    lay("etc/healthd", "what is this?")
+    _, faults = read_installed(tmp_path)
+    assert {fault.found for fault in faults} == {"what cannot be read (not a directory)"}
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+def test_what_may_not_be_read_is_a_fault(
+    lay: Lay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An ordinary user's `healthctl verify` must not call unseen settings well."""
+    path = lay(MAIN, "enabled: nonsense")
+    (tmp_path / "etc/healthd").chmod(0o750)
+    # pytest's own folders above are closed to everybody else.
+    monkeypatch.chdir(tmp_path)
+    os.setegid(65534)
+    os.seteuid(65534)
+    try:
+        _, faults = read_installed(Path("."))
+    finally:
+        os.seteuid(0)
+        os.setegid(0)
+    assert {(fault.file, fault.found) for fault in faults} == {
+        (str(path.relative_to(tmp_path)), "what cannot be read (permission denied)"),
+        (OURS, "what cannot be read (permission denied)"),
+    }
+
+
 def test_a_file_that_is_too_large(lay: Lay, tmp_path: Path) -> None:
     """Nobody writes a megabyte of settings; somebody copied a log over it."""
     lay(MAIN, "#" * (LARGEST_BYTES + 1))
