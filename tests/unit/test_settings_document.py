@@ -94,4 +94,5 @@ def test_a_second_key_names_the_line_of_the_first() -> None:
 
 def test_a_million_brackets_are_one_fault() -> None:
     """Depth must not be able to break the reader."""
-    assert _only_fault("[" * 1_000_000).found == "a nesting deeper than any key goes"
+    # Whether we or a newer libyaml says so first.
+    assert _only_fault("[" * 1_000_000).line == 1
