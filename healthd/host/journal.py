@@ -130,8 +130,8 @@ def line_of(entry: Entry) -> str:
 @contextmanager
 def _reader() -> Iterator[journal.Reader]:
     try:
-        # Numbers, not datetimes: instants are µs here.
-        with journal.Reader(converters={TIME: int}) as reader:
+        # The library's own converters would make a datetime and a UUID of these.
+        with journal.Reader(converters={TIME: int, "MESSAGE_ID": _text}) as reader:
             yield reader
     except OSError as err:
         raise HealthdError("journal-unreadable", f"the journal cannot be read: {err}") from err
