@@ -224,7 +224,7 @@ class Endpoint(Struct, frozen=True):
     """Where a check connects, under its name in `listens`. Exactly one of three is set.
 
     *host* and *port*: an address (*host* without brackets). *unix*: a socket's path. *unit*: a
-    .socket unit, whose Listen property is read when a look begins, so that a check follows the port.
+    .socket unit, whose Listen is read when a look begins, so that a check follows the port.
     """
 
     name: str
@@ -266,7 +266,7 @@ class HttpSpec(Struct, frozen=True):
 
 
 class TcpSpec(Struct, frozen=True):
-    """One connection: *send* once it stands (b"" = nothing), and *expect* somewhere in the answer."""
+    """One connection: *send* once it stands (b"" = nothing), *expect* somewhere in the answer."""
 
     endpoint: Endpoint
     send: bytes = b""
