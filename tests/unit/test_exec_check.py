@@ -322,26 +322,40 @@ async def test_the_limit_does_not_run_in_the_queue() -> None:
     assert (first.late, second.late, second.output) == (True, False, "here\n")
 
 
-async def test_few_run_at_one_time(tmp_path: Path) -> None:
+class Counted:
+    """A process group that is counted while it is in use."""
+
+    def __init__(self, used: set[Counted], most: list[int]) -> None:
+        self._group = ProcessGroup()
+        self._used = used
+        used.add(self)
+        most.append(len(used))
+
+    def entrance(self, command: tuple[str, ...]) -> tuple[str, ...]:
+        """As the group does."""
+        return self._group.entrance(command)
+
+    def kill(self, leader_pid: int) -> None:
+        """As the group does."""
+        self._group.kill(leader_pid)
+
+    def remove(self) -> bool:
+        """No longer in use."""
+        self._used.discard(self)
+        return True
+
+    async def emptied(self, limit_s: float) -> None:
+        """Nothing to wait for."""
+
+
+async def test_few_run_at_one_time() -> None:
     """A hundred exec checks at boot must not be a hundred processes."""
-    made: list[ProcessGroup] = []
-
-    def enclosure() -> ProcessGroup:
-        made.append(ProcessGroup())
-        return made[-1]
-
-    runner = Runner(enclosure, at_once=3)
-    fifo = tmp_path / "go"
-    os.mkfifo(fifo)
-    runs = [asyncio.ensure_future(runner.run(shell(f"cat {fifo}"), AMPLE_S)) for _ in range(9)]
-    await asyncio.sleep(0)
-    assert len(made) == 3
-    while not all(run.done() for run in runs):
-        # Opens when somebody reads, which all of them do in the end.
-        await asyncio.to_thread(lambda: fifo.write_text("go"))
-        await asyncio.wait(runs, return_when=asyncio.FIRST_COMPLETED)
-        runs = [run for run in runs if not run.done()]
-    assert len(made) == 9
+    used: set[Counted] = set()
+    most: list[int] = []
+    runner = Runner(lambda: Counted(used, most), at_once=3)
+    ended = await asyncio.gather(*(runner.run(("/bin/true",), AMPLE_S) for _ in range(12)))
+    assert [each.exit_status for each in ended] == [0] * 12
+    assert (len(most), max(most), used) == (12, 3, set())
 
 
 # ---- nothing outlives its look
