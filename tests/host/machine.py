@@ -71,6 +71,14 @@ def wait_for(seen: Callable[[], Seen | None], limit_s: float = 30) -> Seen:
     return value
 
 
+def end(process: subprocess.Popen[str]) -> None:
+    """End what `Host.start` started, inside too, and wait until it is gone."""
+    # The command inside is a grandchild of which only its process group is known here.
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGTERM)
+    process.wait()
+
+
 def _words(function: Callable[[], object]) -> str:
     code = function.__code__ if hasattr(function, "__code__") else None
     return (
@@ -102,7 +110,10 @@ class Host:
         ]
 
     def start(self, *argv: str, user: str | None = None) -> subprocess.Popen[str]:
-        """Start *argv* inside and return at once; all its output comes on its `stdout`."""
+        """Start *argv* inside and return at once; all its output comes on its `stdout`.
+
+        `end` ends it; to terminate the process itself leaves the command inside running.
+        """
         return subprocess.Popen(
             self.command(*argv, user=user),
             stdin=subprocess.DEVNULL,
