@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from collections.abc import AsyncIterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -239,9 +241,9 @@ async def test_a_flood_does_not_starve_timers(pair: Pair) -> None:
     loop.call_later(0, tick)
     async with asyncio.timeout(100):
         await last.wait()
-    amid = [seen for seen in seen_by_timer if 0 < seen < count]
     # dbus-fast reads what one recv() brings, dbus-next what a turn allows: never all.
-    assert len(amid) > 20
+    steps = [after - before for before, after in pairwise([*seen_by_timer, count])]
+    assert max(steps) <= count // 4
     assert heard == count
 
 
@@ -467,5 +469,6 @@ def test_a_forced_library_that_is_absent_is_named(monkeypatch: pytest.MonkeyPatc
 
 
 def open_descriptors() -> int:
-    """How many descriptors this process has."""
+    """How many descriptors this process has; those that wait for the collector are not counted."""
+    gc.collect()
     return len(os.listdir("/proc/self/fd"))
