@@ -1,6 +1,7 @@
 """Write down what healthd costs on a booted machine. Judges nothing: figures are for comparing.
 
 idle: CPU time, wake-ups and memory of the daemon while it watches services at rest.
+death: from `kill -9` of a service to the arrival of CheckChanged at a listener.
 start: CPU time of one `healthctl checks` beside `systemctl list-units`, taken in turns.
 """
 
@@ -12,10 +13,12 @@ import re
 import statistics
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 from tests.host import machine, package
 from tests.host.machine import Host
+from tests.host.watching import check_changes, signals
 
 REPORT = package.CHECKOUT / "build/bench/healthd.json"
 
@@ -80,6 +83,19 @@ def _kilobytes(name: str, smaps: str) -> int:
     return int(found[1]) if found else 0
 
 
+def death(host: Host, rounds: int) -> dict[str, float]:
+    """Milliseconds from a kill to its CheckChanged, of as many services as *rounds* says."""
+    took = []
+    with signals(host) as seen:
+        for number in range(rounds):
+            unit = f"resting@{number}.service"
+            pid = host.unit_property(unit, "MainPID")
+            killed_at = int(host.run("sh", "-c", f"date +%s%6N && kill -9 {pid}").out)
+            changes = partial(check_changes, seen, f"liveness:{unit}")
+            took.append((host.wait_for(changes)[0][0] - killed_at) / 1000)
+    return {"median_ms": round(statistics.median(took), 1), "longest_ms": round(max(took), 1)}
+
+
 def start(host: Host, rounds: int) -> dict[str, float]:
     """CPU of the two commands, median of *rounds* in which they took turns."""
     commands = {
@@ -99,13 +115,14 @@ def main() -> int:
     """What `make bench` does."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=float, default=120, help="how long to look at rest")
-    options.add_argument("--rounds", type=int, default=15, help="runs of each command")
+    options.add_argument("--rounds", type=int, default=15, help="kills, and runs of each command")
     given = options.parse_args()
     figures: dict[str, dict[str, float]] = {}
     with machine.boot(package.machine_tree("host"), "bench") as host:
         host.install(*package.packages())
         rest(host, 100)
         figures["idle, 100 services"] = idle(host, given.seconds)
+        figures["death, 100 services"] = death(host, given.rounds)
         rest(host, 300)
         figures["start, 300 services"] = start(host, given.rounds)
     _write_down(REPORT, figures)
