@@ -9,6 +9,8 @@ import asyncio
 import errno
 import socket
 import ssl
+from collections.abc import Callable
+from functools import lru_cache
 from typing import NoReturn
 
 import h11
@@ -33,6 +35,8 @@ BODY_BYTES = 64 * 1024
 HEAD_BYTES = 32 * 1024
 #: How much is read in all, so that an answer of nothing but framing ends too.
 ANSWER_BYTES = 256 * 1024
+#: How many prepared requests are kept.
+REQUESTS = 1024
 
 _CONNECT_WORDS = {
     errno.ECONNREFUSED: "refused",
@@ -66,6 +70,8 @@ class Prober:
     def __init__(self, names: Names | None = None) -> None:
         self._names = names or Names()
         self._trust = Trust()
+        # A check asks the same each time, and h11 validates what it is given.
+        self._request = lru_cache(REQUESTS)(_request)
 
     async def probe(self, probe: Probe, limit_s: float) -> Reply:
         """Make *probe*. Whatever the other side does is in the reply, never raised."""
@@ -87,7 +93,7 @@ class Prober:
             course.enter(Stage.FIRST_BYTE)
             match probe.exchange:
                 case HttpExchange():
-                    await _ask(wire, probe.exchange, course)
+                    await _ask(wire, self._request, probe.exchange, course)
                 case TcpExchange():
                     await _talk(wire, probe.exchange, course)
         except (_Troubled, DeadlinePassed, NotConnected, OSError, ValueError) as err:
@@ -166,12 +172,19 @@ class _Course:
         return int((self._loop.time() - self._began_s) * 1e6)
 
 
-async def _ask(wire: Wire, exchange: HttpExchange, course: _Course) -> None:
+async def _ask(
+    wire: Wire,
+    prepared: Callable[[HttpExchange], h11.Request],
+    exchange: HttpExchange,
+    course: _Course,
+) -> None:
     connection = h11.Connection(h11.CLIENT, max_incomplete_event_size=HEAD_BYTES)
     try:
-        await wire.send(_request(connection, exchange))
+        head = connection.send(prepared(exchange)) or b""
+        end = connection.send(h11.EndOfMessage()) or b""
     except h11.LocalProtocolError:
         course.give_up(FailureClass.STATUS, "such a request cannot be made", ours=True)
+    await wire.send(head + end)
     try:
         await _read_answer(wire, connection, course)
     except h11.RemoteProtocolError as err:
@@ -185,11 +198,10 @@ async def _ask(wire: Wire, exchange: HttpExchange, course: _Course) -> None:
         course.give_up(FailureClass.STATUS, words)
 
 
-def _request(connection: h11.Connection, exchange: HttpExchange) -> bytes:
-    request = h11.Request(
+def _request(exchange: HttpExchange) -> h11.Request:
+    return h11.Request(
         method=exchange.method, target=exchange.target, headers=list(exchange.headers)
     )
-    return (connection.send(request) or b"") + (connection.send(h11.EndOfMessage()) or b"")
 
 
 async def _read_answer(wire: Wire, connection: h11.Connection, course: _Course) -> None:

@@ -59,23 +59,27 @@ class Deadline:
 
     async def readable(self, sock: socket.socket) -> None:
         waiting = self._loop.create_future()
-        self._loop.add_reader(sock, _wake, waiting)
+        # By number: the selector puts what it does not know yet into words first, and those of a
+        # socket are two calls to the kernel.
+        number = sock.fileno()
+        self._loop.add_reader(number, _wake, waiting)
         try:
             await self._wait(waiting)
         finally:
-            self._loop.remove_reader(sock)
+            self._loop.remove_reader(number)
 
     async def writable(self, socks: Sequence[socket.socket], at_most_s: float = 0) -> None:
         """Wait until one of *socks* is writable, or for *at_most_s* (0 = until the deadline)."""
         waiting = self._loop.create_future()
         timer = self._loop.call_later(at_most_s, _wake, waiting) if at_most_s else None
-        for sock in socks:
-            self._loop.add_writer(sock, _wake, waiting)
+        numbers = [sock.fileno() for sock in socks]
+        for number in numbers:
+            self._loop.add_writer(number, _wake, waiting)
         try:
             await self._wait(waiting)
         finally:
-            for sock in socks:
-                self._loop.remove_writer(sock)
+            for number in numbers:
+                self._loop.remove_writer(number)
             if timer:
                 timer.cancel()
 

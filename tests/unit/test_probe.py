@@ -167,6 +167,13 @@ async def test_a_broken_answer_names_where_it_broke(
     assert why(await said(answer)) == failure
 
 
+async def test_a_request_that_http_forbids_is_our_own_trouble() -> None:
+    """A header with a line end in it would be another request; the server has done nothing."""
+    reply = await said(page(), HttpExchange("GET", "/", (("Host", "a\r\nX: y"),)))
+    assert reply.trouble is not None
+    assert (reply.trouble.ours, reply.trouble.words) == (True, "such a request cannot be made")
+
+
 async def test_what_is_no_http_is_kept_for_evidence() -> None:
     """Another service on that port gives itself away by its first words."""
     reply = await said(b"220 mail.example ESMTP\r\n\r\n")
