@@ -11,6 +11,7 @@ from healthd.ctl.render import (
     incident_lines,
     page,
     state_words,
+    summary_of,
     title,
 )
 from healthd.ctl.rows import SETTINGS_KEY, Check, Manager, Setup, setup
@@ -111,13 +112,14 @@ def _names(names: list[str]) -> str:
 
 def _problem(row: Check, checks: list[Check], screen: Screen) -> list[str]:
     """One check with what a person needs to act on it."""
-    said = [Cell(clean(row["summary"]))] if row["summary"] else []
+    said = [Cell(summary_of(row))] if row["summary"] else []
     if row["since"] is not None:
         said.append(Cell(f"since {times.both(row['since'], screen.now)}"))
     waiting = [other["key"] for other in checks if other["waiting_on"] == row["key"]]
     if waiting:
         said.append(Cell(f"waiting on it: {_names(waiting)}"))
-    if row["remedy"]:
+    # The remedy of an incident that rests or settles is not what helps now.
+    if row["remedy"] and (row["state"] == "red" or row["incident"] is None):
         said.append(Cell(f"remedy: {clean(row['remedy'])}", "bold"))
     return [
         title(row["key"], state_words(row), row["state"], screen),

@@ -28,7 +28,7 @@ def checks_page(checks: list[Check], screen: Screen) -> str:
             Cell(clean(row["key"])),
             Cell(state_words(row) if screen.wide else _reason(row), row["state"]),
             Cell(_age(row["since"], screen)),
-            Cell(clean(row["summary"])),
+            Cell(summary_of(row)),
         ]
         for row in checks
     ]
@@ -62,7 +62,7 @@ def incident_lines(
             Cell(stands(row, short=not screen.wide), incident_style(row)),
             Cell(_age(row["opened"], screen)),
             *([Cell(str(row["attempts"])), Cell(str(row["notices"]))] if screen.wide else []),
-            Cell(clean(row["summary"])),
+            Cell(summary_of(row)),
         ]
         for row in incidents
     ]
@@ -91,6 +91,11 @@ def state_words(row: Check) -> str:
 def _reason(row: Check) -> str:
     """The reason alone: no two states share one, and the mark beside it tells the state."""
     return clean(row["state"] if row["reason"] in ("", "ok") else row["reason"])
+
+
+def summary_of(row: Check | Incident) -> str:
+    """The summary, to stand beside the reason: where it begins with that, it does so once."""
+    return clean(row["summary"].removeprefix(f"{row['reason']}: "))
 
 
 def stands(row: Incident, *, short: bool = False) -> str:

@@ -86,6 +86,30 @@ def test_status_admits_what_the_daemon_does_not_say() -> None:
     assert text.count("unknown: healthd does not say") == 2
 
 
+def test_a_reason_is_said_once() -> None:
+    """The daemon's summary may begin with the reason, which stands beside it already."""
+    row = samples.check("liveness:a.service", "red", "failed", summary="failed: exit code 3")
+    incident = samples.incident(1, "liveness:a.service", summary="failed: exit code 3")
+    for text in (
+        overview("web1", samples.manager([row], [incident]), NARROW),
+        checks_page([row], NARROW),
+        page(check_block(row, NARROW)),
+        page(incident_block(incident, [], NARROW)).replace("Reason: failed: exit", "exit"),
+        changes.line(changes.changed("liveness:a.service", "yellow", row, 1), NOW, NARROW),
+    ):
+        assert "failed: exit" not in text.replace("red failed: exit", "")
+        assert "exit code 3" in text
+
+
+def test_a_remedy_is_shown_while_it_would_help() -> None:
+    """A unit that was just restarted must not be restarted by whoever reads the page."""
+    remedy = {"incident": 1, "remedy": "systemctl restart a.service"}
+    red = samples.check("liveness:a.service", "red", "failed", **remedy)
+    settling = samples.check("liveness:a.service", "yellow", "churned", **remedy)
+    assert "remedy: " in overview("web1", samples.manager([red], []), NARROW)
+    assert "remedy: " not in overview("web1", samples.manager([settling], []), NARROW)
+
+
 def test_what_could_not_be_looked_at_is_never_left_out() -> None:
     """Grey because nobody could look is not health."""
     shown = [row["key"] for row in worrying(samples.broken_checks())]
