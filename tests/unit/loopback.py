@@ -156,35 +156,54 @@ class Certificates(Struct, frozen=True):
         return context
 
 
+#: `openssl ca`, not `openssl x509`: it alone dates a certificate back in both 3.0 and 3.5.
+_AUTHORITY = """\
+[ca]
+default_ca = own
+[own]
+database = {folder}/index
+new_certs_dir = {folder}
+rand_serial = yes
+unique_subject = no
+default_md = sha256
+certificate = {folder}/authority.pem
+private_key = {folder}/authority.key
+policy = names
+[names]
+commonName = supplied
+"""
+
+
 def make_certificates(folder: Path) -> Certificates:
     """Make an authority and what it signed, for this machine's loopback names."""
-    key, authority = folder / "authority.key", folder / "authority.pem"
-    new_key: tuple[str, ...] = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    key, authority, settings = (folder / f"authority.{end}" for end in ("key", "pem", "cnf"))
+    new_key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+    settings.write_text(_AUTHORITY.format(folder=folder))
+    (folder / "index").touch()
     _openssl(
         *("req", "-x509", *new_key, "-keyout", key, "-out", authority, "-days", "3650"),
         *("-subj", "/CN=a test's authority"),
     )
 
     def signed(name: str, names: str, *validity: str) -> Path:
-        own_key, request = folder / f"{name}.key", folder / f"{name}.csr"
-        signed = folder / f"{name}.crt"
+        own_key, request, signed = (folder / f"{name}.{end}" for end in ("key", "csr", "crt"))
         extensions = folder / f"{name}.ext"
         extensions.write_text(f"subjectAltName={names}\nextendedKeyUsage=serverAuth\n")
         _openssl("req", *new_key, "-keyout", own_key, "-out", request, "-subj", f"/CN={name}")
         _openssl(
-            *("x509", "-req", "-in", request, "-CA", authority, "-CAkey", key, "-CAcreateserial"),
-            *("-out", signed, "-extfile", extensions, *validity),
+            *("ca", "-batch", "-notext", "-config", settings, "-in", request, "-out", signed),
+            *("-extfile", extensions, *validity),
         )
         whole = folder / f"{name}.pem"
         whole.write_text(signed.read_text() + own_key.read_text())
         return whole
 
     here = "DNS:localhost,IP:127.0.0.1,IP:::1"
+    past = ("-startdate", "20200101000000Z", "-enddate", "20200201000000Z")
     return Certificates(
         authority=authority,
         good=signed("good", here, "-days", "30"),
-        # -days takes what is past; -not_after came with OpenSSL 3.4.
-        expired=signed("expired", here, "-days", "-1"),
+        expired=signed("expired", here, *past),
         other_name=signed("other", "DNS:other.example", "-days", "30"),
     )
 
