@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import contextlib
 import logging
 import os
 import signal
@@ -36,6 +35,7 @@ from healthd.daemon.lookout import Lookout
 from healthd.daemon.looks import Looks
 from healthd.daemon.loop import Loop
 from healthd.daemon.readiness import Readiness, in_words
+from healthd.daemon.saving import Saver
 from healthd.daemon.session import Session
 from healthd.errors import HealthdError
 from healthd.host.polkit import authorize
@@ -70,7 +70,12 @@ class Daemon:
         self.config, self.store, self.outbox = config, store, loaded.outbox
         self.session: Session | None = None
         self._group = group
-        self.loop = Loop(store, self.clock, meta, config.policy(), first_start=store.is_new)
+        self.loop = Loop(
+            Saver(store, self.clock, meta, self._store_trouble),
+            self.clock,
+            config.policy(),
+            first_start=not meta.first_start_done,
+        )
         if config.settings.enabled:
             self.loop.restore(loaded.stories)
         self.desk = Desk(self)
@@ -108,7 +113,14 @@ class Daemon:
 
     def write(self, entry: Entry) -> None:
         """One journal entry of the daemon's own."""
-        self.spawn(self._write(entry))
+        self.spawn(self.write_now(entry))
+
+    async def write_now(self, entry: Entry) -> None:
+        """The same, and wait for it; a journal that takes nothing stops nobody."""
+        try:
+            await self.effects.journal.send(entry)
+        except HealthdError as err:
+            log.error("%s", err)
 
     def look_now(self, key: CheckKey) -> None:
         """A person asked for a look."""
@@ -174,6 +186,9 @@ class Daemon:
         self.loop.inbox.put(key, Declared((own.own_check(key),)))
         self.loop.inbox.put(key, Looked(key, look))
 
+    def _store_trouble(self, trouble: str) -> None:
+        self.say(own.STORE, own.store_look(trouble or self.store.trouble))
+
     def status(self) -> str:
         return in_words(self.desk.counts(), len(self.loop.open_incidents()))
 
@@ -185,12 +200,6 @@ class Daemon:
             self.looks.begin(key)
         elif self.session is not None and key.startswith(f"{Aspect.LIVENESS}:"):
             self.session.units.read_soon(story.name, due=True)
-
-    async def _write(self, entry: Entry) -> None:
-        try:
-            await self.effects.journal.send(entry)
-        except HealthdError as err:
-            log.error("%s", err)
 
     async def _allowed(
         self, sender: str, action: str, details: Mapping[str, str], interactive: bool
@@ -217,17 +226,18 @@ async def run(options: argparse.Namespace) -> None:
     try:
         loaded = await store.load()
         stop = _stop_signals()
-        with contextlib.suppress(_Stopped):
-            async with asyncio.TaskGroup() as group:
-                daemon = Daemon(store, loaded, config, group, options.journal)
-                _begin(daemon, group)
-                group.create_task(_keep_session(daemon, readiness))
-                group.create_task(_tend(daemon))
-                await stop.wait()
-                readiness.stopping()
-                await daemon.effects.journal.send(entries.stopped("asked to stop"))
-                await daemon.loop.save_meta()
-                raise _Stopped
+        async with asyncio.TaskGroup() as group:
+            daemon = Daemon(store, loaded, config, group, options.journal)
+            _begin(daemon, group)
+            group.create_task(_keep_session(daemon, readiness))
+            group.create_task(_tend(daemon))
+            await stop.wait()
+            readiness.stopping()
+            await daemon.write_now(entries.stopped("asked to stop"))
+            await daemon.loop.save()
+            raise _Stopped
+    except* _Stopped:
+        pass
     finally:
         await store.close()
 
@@ -272,11 +282,15 @@ async def _keep_session(daemon: Daemon, readiness: Readiness) -> None:
                 await session.begin(daemon.api, watch=daemon.config.settings.enabled)
                 if not fed:
                     fed = True
+                    await daemon.loop.caught_up()
+                    daemon.loop.passed = daemon.config.settings.enabled
                     _ready(daemon, readiness)
                 await connection.lost.wait()
                 log.warning("the system bus is lost; connecting again")
                 raise _Lost
         except* _Lost:
+            pass
+        finally:
             daemon.session = daemon.effects.session = None
             await connection.close()
 
@@ -313,7 +327,7 @@ async def _tend(daemon: Daemon) -> None:
     while True:
         await daemon.store.tend()
         await daemon.store.prune(daemon.clock.now().wall_at, keep_us=daemon.config.settings.keep_us)
-        await daemon.loop.save_meta()
+        await daemon.loop.save()
         await asyncio.sleep(_TEND_EVERY_S)
 
 
@@ -333,10 +347,14 @@ def main() -> None:
     parser.add_argument("--journal", default=SOCKET, help="journald's socket")
     options = parser.parse_args()
     logging.basicConfig(format="%(message)s", level=logging.INFO)
+    fatal: list[BaseException] = []
     try:
         asyncio.run(run(options))
     except* HealthdError as errors:
-        sys.exit("\n".join(f"healthd: {err}" for err in _leaves(errors)))
+        fatal = _leaves(errors)
+    # Not from within: what leaves an `except*` is a group again, with its traceback.
+    if fatal:
+        sys.exit("\n".join(f"healthd: {err}" for err in fatal))
 
 
 def _leaves(errors: BaseExceptionGroup[HealthdError]) -> list[BaseException]:

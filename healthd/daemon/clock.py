@@ -7,6 +7,7 @@ from pathlib import Path
 
 from healthd.model import Now
 
+_JITTER_US = 1000
 BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -22,6 +23,7 @@ class Clock:
 
     def __init__(self, base_us: int) -> None:
         self.base_us = base_us
+        self._offset_us = 0
 
     @classmethod
     def carried_on(
@@ -43,7 +45,11 @@ class Clock:
 
     def steady_minus_monotonic_us(self) -> int:
         """What to add to one of systemd's monotonic stamps. Time asleep since then is not in it."""
-        return self.steady_us() - time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        offset_us = self.steady_us() - time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        # Reading two clocks jitters by a microsecond; the same stamp must stay the same instant.
+        if abs(offset_us - self._offset_us) > _JITTER_US:
+            self._offset_us = offset_us
+        return self._offset_us
 
 
 def _boottime_us() -> int:

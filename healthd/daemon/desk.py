@@ -124,7 +124,10 @@ class Desk:
         return resolved
 
     async def restart(self, unit: UnitName, by: str) -> IncidentId:
-        """Answers when the attempt's call has ended. Raises "restart-failed" when it did not work."""
+        """Answers when the attempt's call has ended.
+
+        Raises "restart-failed" when it did not work.
+        """
         self._refuse_when_off()
         loop = self._daemon.loop
         if unit not in loop.stories:

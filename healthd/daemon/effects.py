@@ -18,7 +18,7 @@ from healthd.channels.kinds import CHANNELS
 from healthd.daemon.clock import Clock
 from healthd.daemon.inbox import Inbox
 from healthd.daemon.lookout import Lookout
-from healthd.daemon.loop import Step
+from healthd.daemon.saving import Step
 from healthd.daemon.session import Session
 from healthd.errors import HealthdError
 from healthd.host import journal
@@ -80,25 +80,27 @@ class Effects:
         self._clock = clock
         self._policy = policy
         self._spawn = spawn
+        self._newest: dict[str, Notice] = {}
         self._attempts: OrderedDict[AttemptId, asyncio.Future[RepairResult]] = OrderedDict()
 
-    def act(self, step: Step) -> None:
-        """Start all effects of one step."""
+    def act(self, step: Step, saved: bool) -> None:
+        """Start all effects of one step; without *saved* the store does not know of them."""
         effects = tuple(effect for effect, _ in step.effects)
         written = entries(step.before, step.after, effects)
         if written:
             self._spawn(self._write(written))
         for effect, sequence in step.effects:
-            self._start(step, effect, sequence)
+            self._start(step, effect, sequence, saved)
         if effects:
             self._api.flush()
 
     def deliver(self, story: str, notice: Notice) -> None:
         """Deliver a notice on every channel; used anew for what lay in the outbox at our start."""
+        self._newest[notice.id] = notice
         for channel in CHANNELS:
             self._spawn(self._deliver(story, notice, channel))
 
-    def _start(self, step: Step, effect: Effect, sequence: int) -> None:
+    def _start(self, step: Step, effect: Effect, sequence: int, saved: bool) -> None:
         match effect:
             case Publish(watch=watch, old=old):
                 row = check_row(step.after, watch, self._clock.now())
@@ -112,8 +114,12 @@ class Effects:
             case Tell(notice=notice):
                 self._api.notice(notice, sequence)
                 self.deliver(step.name, notice)
-            case Repair():
+            case Repair() if saved:
                 self._spawn(self._repair(step.name, effect))
+            case Repair():
+                # A restart that nobody would remember might come twice.
+                said = "not made: the store could not record it"
+                self._end(step.name, effect, RepairResult(AttemptResult.FAILED, said))
             case TakeEvidence():
                 self._spawn(self._evidence(effect, step.after.facts))
             case LookAt(key=key, at_us=at_us):
@@ -135,15 +141,20 @@ class Effects:
                 log.error("the journal took no entry: %s", err)
 
     async def _deliver(self, story: str, notice: Notice, channel: str) -> None:
-        while True:
+        while self._newest.get(notice.id) is notice:
             try:
                 await CHANNELS[channel](notice, self)
                 break
             except HealthdError as err:
                 log.warning("notice %s is not delivered by %s yet: %s", notice.id, channel, err)
                 await asyncio.sleep(_RETRY_DELIVERY_S)
+        else:
+            # A newer edition has taken its place, under the same id.
+            return
+        if self._newest.get(notice.id) is notice:
+            del self._newest[notice.id]
+            await self._keep(Batch(outbox_drop=(notice.id,)))
         self._inbox.put(story, Delivered(notice.incident, notice.edition, channel))
-        await self._store.commit(Batch(outbox_drop=(notice.id,)))
 
     async def _repair(self, story: str, effect: Repair) -> None:
         attempt = effect.attempt
@@ -153,10 +164,13 @@ class Effects:
         except Exception:
             log.exception("restarting %s broke", attempt.unit)
             result = RepairResult(AttemptResult.FAILED, "a fault of healthd, see its journal")
-        self._inbox.put(
-            story, RepairFinished(attempt.id, result.result, result.detail, result.along)
-        )
-        self._attempt(attempt.id).set_result(result)
+        self._end(story, effect, result)
+
+    def _end(self, story: str, effect: Repair, result: RepairResult) -> None:
+        attempt = effect.attempt.id
+        finished = RepairFinished(attempt, result.result, result.detail, result.along)
+        self._inbox.put(story, finished)
+        self._attempt(attempt).set_result(result)
 
     async def ended(self, attempt: AttemptId) -> RepairResult:
         """Wait until the call of an attempt has ended."""
@@ -190,7 +204,13 @@ class Effects:
             log=lines,
             look=effect.private,
         )
-        await self._store.commit(Batch(evidence=(evidence,)))
+        await self._keep(Batch(evidence=(evidence,)))
+
+    async def _keep(self, batch: Batch) -> None:
+        try:
+            await self._store.commit(batch)
+        except HealthdError as err:
+            log.error("not stored: %s", err)
 
 
 def _shown(facts: UnitFacts | None, invocation: str) -> dict[str, str]:

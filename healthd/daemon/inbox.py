@@ -1,4 +1,4 @@
-"""What waits to be judged, in order and bounded: a newer look of one check replaces its older one."""
+"""What waits to be judged, in order; a newer look of one check replaces its older one."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ class Inbox:
         self._filled = asyncio.Event()
         self._count = 0
 
+    def __len__(self) -> int:
+        return len(self._events)
+
     def put(self, story: str, event: Event) -> None:
         slot: Slot
         match event:
@@ -32,7 +35,7 @@ class Inbox:
                 self._count += 1
                 slot = (story, "", self._count)
         self._events[slot] = (story, event)
-        # What was known when a newer look came is judged with that look, after all that came before.
+        # A newer look is judged after all that came before it.
         self._events.move_to_end(slot)
         self._filled.set()
 

@@ -1,4 +1,4 @@
-"""Make the looks of declared checks: never two of one check at a time, none ever in another's way."""
+"""Make the looks of declared checks: one at a time of each, and none in another's way."""
 
 from __future__ import annotations
 

@@ -6,21 +6,18 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from healthd.daemon.clock import Clock
 from healthd.daemon.inbox import Inbox
+from healthd.daemon.saving import Saver, Step
 from healthd.judge.incident import is_open
 from healthd.judge.judge import judge
 from healthd.model import (
-    MINUTE_US,
-    AttemptId,
     CheckKey,
     Effect,
     Event,
     Incident,
-    IncidentId,
     IncidentStep,
     Policy,
     Publish,
@@ -30,42 +27,28 @@ from healthd.model import (
     Story,
     Tell,
 )
-from healthd.store.records import Batch, Meta
-from healthd.store.store import Store
 
-
-class Step(Struct, frozen=True):
-    """What one event did to one story. *effects* in order, each with its number in the sequence."""
-
-    name: str
-    before: Story
-    after: Story
-    effects: tuple[tuple[Effect, int], ...]
-
-
-Act = Callable[[Step], None]
+Act = Callable[[Step, bool], None]
 
 _EVENTS_A_TURN = 256
-# A reader never sees a sequence number twice: each start goes on this far above the last one's mark.
-_SEQUENCE_STRIDE = 1_000_000
 
 
 class Loop:
     """Holds every story. Everyone else reads frozen values and puts events."""
 
-    def __init__(
-        self, store: Store, clock: Clock, meta: Meta, policy: Policy, *, first_start: bool
-    ) -> None:
+    def __init__(self, saver: Saver, clock: Clock, policy: Policy, *, first_start: bool) -> None:
         self.inbox = Inbox()
         self.stories: dict[str, Story] = {}
         self.policy = policy
         self.first_start = first_start
-        self.sequence = meta.sequence_mark + 1
-        self._meta = replace(meta, sequence_mark=meta.sequence_mark + _SEQUENCE_STRIDE)
-        self._store = store
+        #: Whether all units have been looked at once; a first start lasts until then.
+        self.passed = False
+        self.sequence = saver.meta.sequence_mark + 1
+        self._saver = saver
         self._clock = clock
         self._machine_restarts_us: deque[int] = deque(maxlen=256)
         self._where: dict[CheckKey, str] = {}
+        self._judging = False
         self._turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def restore(self, stories: tuple[Story, ...]) -> None:
@@ -81,35 +64,41 @@ class Loop:
     def open_incidents(self) -> list[Incident]:
         return [i for s in self.stories.values() for i in s.incidents if is_open(i)]
 
-    async def save_meta(self) -> None:
-        """Write the marks by which the next start carries on."""
-        now = self._clock.now()
-        self._meta = replace(self._meta, steady_mark_us=now.steady_us, wall_mark_at=now.wall_at)
-        await self._store.commit(Batch(meta=self._meta))
+    async def save(self) -> None:
+        """Write the marks by which the next start carries on, and what is owed to the store."""
+        await self._saver.save((), self.stories)
 
     async def run(self, act: Act) -> None:
-        """Judge for ever. *act* starts a step's effects and returns at once."""
+        """Judge for ever. *act* starts a step's effects, told whether it is saved, and returns."""
         while True:
             events = await self.inbox.take(_EVENTS_A_TURN)
+            self._judging = True
             steps = [self._judge(name, event) for name, event in events]
-            batch = self._batch(steps)
-            if batch is not None:
-                await self._store.commit(batch)
+            saved = await self._saver.save_changes(steps, self.stories)
             for step in steps:
-                act(step)
+                act(step, saved)
             self._end_turn()
 
     async def turned(self) -> None:
         """Wait until the events of one more turn are judged and saved."""
         await asyncio.shield(self._turn)
 
+    async def caught_up(self) -> None:
+        """Wait until nothing waits to be judged or saved."""
+        while self._judging or len(self.inbox):
+            await self.turned()
+
     def _end_turn(self) -> None:
+        self._judging = False
         turn, self._turn = self._turn, asyncio.get_running_loop().create_future()
         turn.set_result(None)
-        if self.first_start:
-            self.first_start = any(
-                not w.looked_us for s in self.stories.values() for w in s.watches
-            )
+        if self.first_start and self.passed and self._all_looked_at():
+            self.first_start = False
+            self._saver.meta = replace(self._saver.meta, first_start_done=True)
+
+    def _all_looked_at(self) -> bool:
+        watches = [w for s in self.stories.values() for w in s.watches]
+        return bool(watches) and all(w.looked_us for w in watches)
 
     def _judge(self, name: str, event: Event) -> Step:
         before = self.stories.get(name) or Story(name=name)
@@ -120,6 +109,9 @@ class Loop:
         for effect in effects:
             self._count(effect, scene)
             numbered.append((effect, self.sequence))
+        if not effects and _shown(before) != _shown(after):
+            # Readers keep what they rendered until this number moves.
+            self.sequence += 1
         return Step(name, before, after, tuple(numbered))
 
     def _scene(self) -> Scene:
@@ -128,16 +120,16 @@ class Loop:
             policy=self.policy,
             first_start=self.first_start,
             machine_restarts_us=tuple(self._machine_restarts_us),
-            next_incident=IncidentId(self._meta.next_incident),
-            next_attempt=AttemptId(self._meta.next_attempt),
+            next_incident=self._saver.meta.next_incident,
+            next_attempt=self._saver.meta.next_attempt,
         )
 
     def _count(self, effect: Effect, scene: Scene) -> None:
         match effect:
             case IncidentStep(incident=incident) if incident.id == scene.next_incident:
-                self._meta = replace(self._meta, next_incident=incident.id + 1)
+                self._saver.meta = replace(self._saver.meta, next_incident=incident.id + 1)
             case Repair(attempt=attempt):
-                self._meta = replace(self._meta, next_attempt=attempt.id + 1)
+                self._saver.meta = replace(self._saver.meta, next_attempt=attempt.id + 1)
                 self._machine_restarts_us.append(attempt.at_us)
             case _:
                 pass
@@ -156,47 +148,9 @@ class Loop:
         else:
             self.stories.pop(story.name, None)
 
-    def _batch(self, steps: list[Step]) -> Batch | None:
-        """What must be durable before these steps' effects start; None when nothing that a restart
-        would miss has changed.
-        """
-        names = {s.name for s in steps if _lasting(s.before) != _lasting(s.after)}
-        stories = tuple(self.stories[n] for n in names if n in self.stories)
-        gone = tuple(n for n in names if n not in self.stories)
-        effects = [effect for step in steps for effect, _ in step.effects]
-        incidents = {e.incident.id: e.incident for e in effects if isinstance(e, IncidentStep)}
-        for story in stories:
-            incidents |= {i.id: i for i in story.incidents}
-        notices = tuple(e.notice for e in effects if isinstance(e, Tell))
-        if not (names or incidents or notices):
-            return None
-        now = self._clock.now()
-        if self.sequence + _EVENTS_A_TURN * 16 > self._meta.sequence_mark:
-            mark = self._meta.sequence_mark + _SEQUENCE_STRIDE
-            self._meta = replace(self._meta, sequence_mark=mark)
-        self._meta = replace(self._meta, steady_mark_us=now.steady_us, wall_mark_at=now.wall_at)
-        return Batch(
-            stories=stories,
-            gone=gone,
-            incidents=tuple(incidents.values()),
-            outbox_add=notices,
-            meta=self._meta,
-        )
 
-
-def _lasting(story: Story) -> tuple[object, ...]:
-    """What of a story must survive: not the facts, nor when the next look is."""
-    watches = tuple(
-        (
-            w.check,
-            w.verdict.state,
-            w.verdict.reason,
-            w.verdict.streak,
-            w.verdict.waiting_on,
-            w.invocation,
-            w.grace_until_us // MINUTE_US,
-            w.found,
-        )
-        for w in story.watches
+def _shown(story: Story) -> tuple[object, ...]:
+    """What of a story's checks readers see besides what is published."""
+    return tuple(
+        (w.verdict.summary, w.verdict.streak, w.verdict.failure_class) for w in story.watches
     )
-    return (watches, story.run, story.incidents, story.attempts, story.restarts_us, story.closed)

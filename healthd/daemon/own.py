@@ -16,7 +16,7 @@ def own_check(key: CheckKey) -> Check:
 
 
 def settings_look(faults: tuple[str, ...], troubles: tuple[str, ...]) -> Look:
-    """*faults*: why the settings were refused as a whole; *troubles*: what in them will not work."""
+    """*faults*: why the files were refused as a whole; *troubles*: what in them will not work."""
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
         return Look(Outcome.DEGRADED, Reason.CONFIGURATION, f"settings refused: {faults[0]}{more}")

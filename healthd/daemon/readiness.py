@@ -30,7 +30,7 @@ class Readiness:
             self._notifier.notify(f"STATUS={words}")
 
     async def run(self, words: Callable[[], str]) -> None:
-        """Feed the watchdog from the loop itself: a loop that stands still is systemd's to restart."""
+        """Feed the watchdog from the loop: one that stands still is systemd's to restart."""
         while True:
             self._notifier.notify("WATCHDOG=1")
             self.status(words())

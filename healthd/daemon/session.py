@@ -1,4 +1,4 @@
-"""What lives and dies with one connection to the system bus: systemd as it shows it, and our name."""
+"""What lives and dies with one connection to the system bus."""
 
 from __future__ import annotations
 

@@ -124,16 +124,17 @@ class Units:
         """Find what a lost signal missed."""
         self._strangers.clear()
         try:
-            rows = {row.name: row for row in await self._systemd.list_units() if _is_service(row)}
-            absent = self._expected() - rows.keys()
+            loaded = {row.name: row for row in await self._systemd.list_units()}
+            absent = self._expected() - loaded.keys()
             others = await self._systemd.list_by_names(tuple(absent)) if absent else ()
         except HealthdError as err:
             log.warning("systemd could not be asked: %s", err)
             self._rousing.set()
             return
         async with asyncio.TaskGroup() as group:
-            for row in rows.values():
-                group.create_task(self._compare(row))
+            for row in loaded.values():
+                if row.name.endswith(".service"):
+                    group.create_task(self._compare(row, loaded))
             for row in others:
                 group.create_task(self._compare_absent(row))
         await self._systemd.watch(tuple(self._facts))
@@ -169,16 +170,18 @@ class Units:
             self._reading[unit] = None
             want = again
 
-    async def _read(self, unit: str) -> UnitFacts | None:
+    async def _read(
+        self, unit: str, loaded: Mapping[str, UnitRow] | None = None
+    ) -> UnitFacts | None:
         async with self._reads:
             try:
-                return await self._systemd.read(unit)
+                return await self._systemd.read(unit, loaded)
             except HealthdError as err:
                 log.warning("%s could not be read: %s", unit, err)
                 self._rousing.set()
                 return None
 
-    async def _compare(self, row: UnitRow) -> None:
+    async def _compare(self, row: UnitRow, loaded: Mapping[str, UnitRow]) -> None:
         if row.name in self._no_check:
             return
         known = self._facts.get(row.name)
@@ -190,7 +193,7 @@ class Units:
             self._inbox.put(row.name, UnitSeen(known, fresh=True, due=True))
             self._declare(known)
             return
-        await self._adopt(row.name)
+        await self._adopt(row.name, loaded)
 
     async def _compare_absent(self, row: UnitRow) -> None:
         """A unit that is not loaded: gone with its file, else at rest as we last saw it."""
@@ -207,9 +210,12 @@ class Units:
                 )
                 self._inbox.put(row.name, UnitSeen(rested, fresh=True, due=True))
 
-    async def _adopt(self, unit: str) -> None:
-        """Begin to watch a unit, or take over what was known of it."""
-        facts = await self._read(unit)
+    async def _adopt(self, unit: str, loaded: Mapping[str, UnitRow] | None = None) -> None:
+        """Begin to watch a unit, or take over what was known of it.
+
+        *loaded*: a listing of just now, which saves questions about other units.
+        """
+        facts = await self._read(unit, loaded)
         if facts is None:
             return
         if unit != facts.id:
@@ -314,10 +320,6 @@ async def _written_of(invocation: str) -> JobStop | None:
     except HealthdError as err:
         log.warning("%s", err)
         return None
-
-
-def _is_service(row: UnitRow) -> bool:
-    return row.name.endswith(".service")
 
 
 def _same(facts: UnitFacts, row: UnitRow) -> bool:

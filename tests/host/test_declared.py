@@ -22,6 +22,11 @@ http.server.HTTPServer(("127.0.0.1", 8099), Answer).serve_forever()
 TIMES = "every: 11s, timeout: 2s, after: 2, retry: 10s, grace: 0s"
 
 
+def turned(host: Host, key: str, state: str) -> None:
+    """Wait until a check has this state."""
+    host.wait_for(lambda: face(host, key)[0] == state, 60)
+
+
 def test_http_tcp_and_exec_turn_red_and_come_back(host: Host) -> None:
     """Each kind says in its own words what is wrong, and says when it is well."""
     unit = "declared-web.service"
@@ -41,10 +46,10 @@ checks:
     )
     keys = [f"readiness:{unit}", f"readiness:{unit}/port", f"readiness:{unit}/file"]
     for key in keys:
-        host.wait_for(lambda key=key: face(host, key) == ("green", "ok"), 40)
+        turned(host, key, "green")
     host.run("touch", "/run/web.bad")
-    host.wait_for(lambda: face(host, keys[0]) == ("red", "unready"), 60)
-    host.wait_for(lambda: face(host, keys[2]) == ("red", "unready"), 60)
+    turned(host, keys[0], "red")
+    turned(host, keys[2], "red")
     row = check(host, keys[0])
     assert row is not None
     assert row["class"] == "status"
@@ -52,7 +57,7 @@ checks:
     assert face(host, keys[1]) == ("green", "ok")
     host.run("rm", "/run/web.bad")
     for key in keys:
-        host.wait_for(lambda key=key: face(host, key) == ("green", "ok"), 60)
+        turned(host, key, "green")
 
 
 def test_nothing_that_an_exec_check_starts_outlives_it(host: Host) -> None:
@@ -126,6 +131,7 @@ def test_a_unit_that_does_not_exist_names_itself(host: Host) -> None:
 def test_the_journal_tells_an_incidents_story_with_explanations(host: Host) -> None:
     """`journalctl HEALTHD_INCIDENT=… -x` is read by someone at three in the morning."""
     unit = sleeper(host, "declared-story.service")
+    listing(host)
     host.run("sh", "-c", f"kill -9 $(systemctl show -P MainPID {unit})")
     incident = incident_in(host, unit, "engaged")
     host.wait_for(lambda: told(host, incident["id"]) == ["engaged"])

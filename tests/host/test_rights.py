@@ -83,7 +83,8 @@ from jeepney import DBusAddress, MessageType, new_signal
 from jeepney.io.blocking import open_dbus_connection
 connection = open_dbus_connection(bus="SYSTEM")
 unit = DBusAddress("{path}", interface="org.freedesktop.DBus.Properties")
-body = ("org.freedesktop.systemd1.Unit", {{"ActiveState": ("s", "failed"), "SubState": ("s", "failed")}}, [])
+changed = {{"ActiveState": ("s", "failed"), "SubState": ("s", "failed")}}
+body = ("org.freedesktop.systemd1.Unit", changed, [])
 for owner in {owners!r}:
     message = new_signal(unit, "PropertiesChanged", "sa{{sv}}as", body)
     message.header.fields[6] = owner
@@ -118,9 +119,8 @@ def test_what_a_check_says_is_in_evidence_only(host: Host, value: str) -> None:
     """Text that came from a check never enters a property, a signal or healthd's journal."""
     unit = sleeper(host, "rights-private.service")
     host.write("/usr/local/bin/tell", f"#!/bin/sh\necho {value}\nexit 2\n", mode=0o755)
-    host.settings(
-        f"checks: {{{unit}: {{exec: {{command: [/usr/local/bin/tell]}}, every: 11s, after: 2, retry: 10s, grace: 0s}}}}\n"
-    )
+    times = "every: 11s, after: 2, retry: 10s, grace: 0s"
+    host.settings(f"checks: {{{unit}: {{exec: {{command: [/usr/local/bin/tell]}}, {times}}}}}\n")
     host.wait_for(lambda: face(host, f"readiness:{unit}")[0] == "red", 60)
     incident = next(i for i in host.healthctl("incidents", "--open") if i["unit"] == unit)
     everything = host.run("busctl", "get-property", *OURS, "Snapshot", "Incidents", "Alerts").out

@@ -31,7 +31,8 @@ def test_killed_in_the_middle_of_a_repair_it_makes_no_second_attempt(host: Host)
     host.unit(
         unit,
         "[Service]\nType=notify\nNotifyAccess=all\n"
-        "ExecStart=/bin/sh -c 'test -e /run/slow && sleep 12; systemd-notify --ready; exec sleep infinity'\n"
+        "ExecStart=/bin/sh -c 'test -e /run/slow && sleep 12; "
+        "systemd-notify --ready; exec sleep infinity'\n"
         "[Install]\nWantedBy=multi-user.target\n",
     )
     host.run("systemctl", "enable", "--now", "--quiet", unit)

@@ -1,4 +1,4 @@
-"""Play a history of events against the judge, as the daemon's loop would, and keep what came out."""
+"""Play a history of events against the judge as the loop would, and keep what came out."""
 
 from __future__ import annotations
 
@@ -71,7 +71,10 @@ RUNNING = UnitFacts(
 
 @dataclass
 class Play:
-    """One story with a clock that only the test moves. *delivers*: a channel takes each notice at once."""
+    """One story with a clock that only the test moves.
+
+    *delivers*: a channel takes each notice at once.
+    """
 
     policy: Policy = LISTED
     checks: tuple[Check, ...] = (READY_CHECK,)
@@ -95,9 +98,14 @@ class Play:
         self.now_us = BEGIN_US + int(seconds * SECOND_US)
         return self.put(event)
 
+    @property
+    def now(self) -> Now:
+        """The present instant."""
+        return Now(self.now_us, BEGIN_AT + self.now_us - BEGIN_US)
+
     def put(self, event: Event) -> tuple[Effect, ...]:
         scene = Scene(
-            now=Now(self.now_us, BEGIN_AT + self.now_us - BEGIN_US),
+            now=self.now,
             policy=self.policy,
             first_start=self.first_start,
             machine_restarts_us=tuple(self.machine_restarts_us),

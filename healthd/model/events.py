@@ -1,0 +1,94 @@
+"""What comes in at the judge's door."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from healthd.model.checks import Check, Look
+from healthd.model.units import End, UnitFacts
+from healthd.model.words import AttemptId, AttemptResult, CheckKey, Edition, IncidentId
+
+
+class Looked(Struct, frozen=True, tag=True):
+    """A look of a declared check ended.
+
+    *invocation* is its unit's, when the look began. *asked*: by a person.
+    """
+
+    key: CheckKey
+    look: Look
+    invocation: str = ""
+    asked: bool = False
+
+
+class UnitSeen(Struct, frozen=True, tag=True):
+    """systemd's facts of the story's unit.
+
+    *fresh*: read just now, not taken from a signal. *due*: its time had come.
+    """
+
+    facts: UnitFacts
+    fresh: bool = False
+    due: bool = False
+    asked: bool = False
+
+
+class Ended(Struct, frozen=True, tag=True):
+    """An invocation of the story's unit ended."""
+
+    end: End
+
+
+class Began(Struct, frozen=True, tag=True):
+    """An invocation of the story's unit began.
+
+    *automatic*: systemd's own restart. *asked*: nothing that keeps the unit running by itself
+    ordered it (no automatic restart, Upholds=, socket, timer, path or bus name): a person did, or
+    we.
+    """
+
+    invocation: str
+    at_us: int
+    automatic: bool = False
+    n_restarts: int = 0
+    asked: bool = False
+
+
+class RestartAsked(Struct, frozen=True, tag=True):
+    """A person asked over D-Bus to restart the story's unit."""
+
+    by: str
+
+
+class RepairFinished(Struct, frozen=True, tag=True):
+    """A repairer's call ended; whether it helped is for the looks to say."""
+
+    attempt: AttemptId
+    result: AttemptResult
+    detail: str = ""
+    along: tuple[str, ...] = ()
+
+
+class Delivered(Struct, frozen=True, tag=True):
+    """A channel delivered a notice."""
+
+    incident: IncidentId
+    edition: Edition
+    channel: str
+
+
+class Woken(Struct, frozen=True, tag=True):
+    """healthd started again and this story came from the store."""
+
+    same_boot: bool = True
+
+
+class Declared(Struct, frozen=True, tag=True):
+    """The settings (or systemd) say which checks the story has now."""
+
+    checks: tuple[Check, ...]
+
+
+Event = (
+    Looked | UnitSeen | Ended | Began | RestartAsked | RepairFinished | Delivered | Woken | Declared
+)

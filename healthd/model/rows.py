@@ -1,0 +1,71 @@
+"""What readers see, in the names of the D-Bus interface and of the JSON output."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class CheckRow(Struct, frozen=True):
+    """One check as readers see it; times are wall µs, `failure_class` is `class` in JSON.
+
+    *lists*: names that only this check has to show, each under a word of its own.
+    """
+
+    key: str
+    aspect: str
+    kind: str
+    unit: str
+    state: str
+    reason: str
+    failure_class: str
+    summary: str
+    since: int
+    streak: int
+    restarts: int
+    waiting_on: str
+    incident: int
+    remedy: str
+    next_look: int
+    lists: dict[str, tuple[str, ...]] = {}
+
+
+class AttemptRow(Struct, frozen=True):
+    """One attempt as readers see it."""
+
+    at: int
+    repairer: str
+    by: str
+    result: str
+    detail: str = ""
+
+
+class TellingRow(Struct, frozen=True):
+    """One edition that was told, as readers see it."""
+
+    at: int
+    edition: str
+    channel: str
+
+
+class IncidentRow(Struct, frozen=True):
+    """One incident as readers see it; times are wall µs."""
+
+    id: int
+    key: str
+    unit: str
+    phase: str
+    idle: str
+    reason: str
+    summary: str
+    opened: int
+    closed: int
+    ending: str
+    attempts: int
+    notices: int
+    tried: tuple[AttemptRow, ...] = ()
+    told: tuple[TellingRow, ...] = ()
+    recent: int = 0
+    reopened: int = 0
+    found: bool = False
+    held_under: int = 0
+    remedy: str = ""
