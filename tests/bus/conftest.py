@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from healthd.bus.library import Library, load
+from tests.bus.daemon import Healthd, one_host
 from tests.bus.polkit import MockPolkit
 from tests.bus.private_bus import PrivateBus
 from tests.bus.systemd1 import FakeSystemd
@@ -55,3 +56,11 @@ async def polkit(private_bus: str) -> AsyncIterator[MockPolkit]:
     await mock.start()
     yield mock
     await mock.stop()
+
+
+@pytest.fixture
+async def healthd(bus: PrivateBus, library: Library) -> AsyncIterator[Healthd]:
+    """The real daemon, not started yet; it runs on each library in turn."""
+    with tempfile.TemporaryDirectory(prefix="healthd-") as folder:
+        async with one_host(Path(folder), bus, library) as host:
+            yield host

@@ -1,0 +1,90 @@
+"""The fake systemd as a daemon on one host meets it: reading loads units, answers may be late.
+
+What is read is counted. Two of them may be one systemd on two buses.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from healthd.bus.connection import Call
+from healthd.host.unit_path import unit_name, unit_path
+from tests.bus.heard import LIMIT_S
+from tests.bus.systemd1 import FakeSystemd
+
+
+class HostSystemd(FakeSystemd):
+    """As the real one does, it says UnitNew and UnitRemoved around each read of an absent unit."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__(address)
+        #: The units that were read, in order.
+        self.read: list[str] = []
+        #: The same systemd on another bus: what one says, both say.
+        self.twin: HostSystemd | None = None
+        self._held: dict[str, list[Call]] = {}
+
+    def hold(self, what: str) -> None:
+        """Calls of this member, or reads of this unit, are not answered until they are released."""
+        self._held[what] = []
+
+    def release(self, what: str) -> None:
+        """Answer what was held, and from now on at once."""
+        for call in self._held.pop(what):
+            self._on_call(call)
+
+    def forget(self, what: str) -> None:
+        """Whoever waits for an answer to what is held has gone."""
+        del self._held[what]
+
+    async def until_held(self, what: str) -> None:
+        """Wait until one who asks for *what* waits."""
+        async with asyncio.timeout(LIMIT_S):
+            while not self._held[what]:
+                self._call_came.clear()
+                await self._call_came.wait()
+
+    def share(self, twin: HostSystemd) -> None:
+        """From now on both are one systemd, with the units of this one."""
+        self.twin, twin.twin = twin, self
+        twin.units = self.units
+
+    async def come_back(self) -> None:
+        """Onto a new bus: nobody there has subscribed yet."""
+        self._subscribers.clear()
+        await self.start()
+
+    def times_called(self, member: str, *arguments: object) -> int:
+        """How often *member* was called; with *arguments*, with exactly these."""
+        return sum(
+            called == member and (not arguments or body == arguments) for called, body in self.calls
+        )
+
+    async def flush(self) -> None:
+        """The bus has delivered all that was said before now."""
+        assert self._connection is not None
+        await self._connection.owner_of("org.freedesktop.DBus")
+
+    def _on_call(self, call: Call) -> None:
+        unit = unit_name(call.path) if call.member == "GetAll" else ""
+        for what in {call.member, unit} & self._held.keys():
+            self._held[what].append(call)
+            self._call_came.set()
+            return
+        if unit:
+            self._note_read(unit)
+        super()._on_call(call)
+
+    def _note_read(self, asked: str) -> None:
+        name = self.aliases.get(asked, asked)
+        self.read.append(name)
+        if name not in self.units:
+            for member in ("UnitNew", "UnitRemoved"):
+                self.emit(member, "so", name, unit_path(name))
+
+    def _signal(
+        self, path: str, interface: str, member: str, signature: str, body: tuple[object, ...]
+    ) -> None:
+        super()._signal(path, interface, member, signature, body)
+        if self.twin is not None:
+            super(HostSystemd, self.twin)._signal(path, interface, member, signature, body)
