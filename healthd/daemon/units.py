@@ -124,7 +124,7 @@ class Units:
         """Find what a lost signal missed."""
         self._strangers.clear()
         try:
-            loaded = {row.name: row for row in await self._systemd.list_units()}
+            loaded = {str(row.name): row for row in await self._systemd.list_units()}
             absent = self._expected() - loaded.keys()
             others = await self._systemd.list_by_names(tuple(absent)) if absent else ()
         except HealthdError as err:

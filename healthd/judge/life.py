@@ -166,10 +166,14 @@ def _shown(before: Life, properties: Mapping[str, object], now: Now) -> Life:
     """*before* with what the signal shows; a state that we do not know changes nothing."""
     active = _state(properties, before.active)
     known = "ActiveState" not in properties or active == properties["ActiveState"]
+    sub = _text(properties, "SubState", before.sub) if known else before.sub
+    if active in UP and restarts_by_itself(sub):
+        # What runs does not wait to be restarted: the two contradict, the state decides.
+        sub = ""
     after = replace(
         before,
         active=active,
-        sub=_text(properties, "SubState", before.sub) if known else before.sub,
+        sub=sub,
         job=_number(properties, "Job", before.job),
         # It is empty once systemd has unloaded the unit, which tells nothing.
         invocation=_text(properties, "InvocationID", "") or before.invocation,
@@ -327,9 +331,11 @@ def _rose(before: Life, after: Life) -> bool:
 
 def _state(properties: Mapping[str, object], default: ActiveState) -> ActiveState:
     try:
-        return ActiveState(_text(properties, "ActiveState", default))
+        state = ActiveState(_text(properties, "ActiveState", default))
     except ValueError:
         return default
+    # UNKNOWN is our word for what systemd may say one day, and none of its own.
+    return default if state is ActiveState.UNKNOWN else state
 
 
 def _text(properties: Mapping[str, object], name: str, default: str) -> str:

@@ -130,13 +130,12 @@ def test_a_pause_between_clean_runs_is_well() -> None:
 
 
 def test_a_start_has_its_limit_and_ten_seconds() -> None:
-    """systemd itself acts at the limit; what is past it hangs."""
+    """systemd itself acts at the limit; what is past it asked for more time, and is no fault."""
     assert says(STARTS) == "not-judged starting: starting"
     until_us = STARTS.state_change_us + 100 * SECOND_US
     assert seen(STARTS).until_us == until_us
-    assert seen(STARTS, later_us=until_us - T0_US).reason is Reason.STUCK
     assert says(STARTS, later_us=until_us - T0_US) == (
-        "failing stuck: still starting after 1 min 31 s, its limit is 1 min 30 s"
+        "degraded degraded: still starting after 1 min 31 s, its limit is 1 min 30 s"
     )
 
 
