@@ -135,6 +135,10 @@ class Client:
 
     # ---- reads
 
+    async def owner(self) -> str:
+        """The daemon's unique name."""
+        return await self.connection.owner_of(NAME)
+
     async def property(self, name: str) -> object:
         """One property of the manager."""
         body = (MANAGER, name)

@@ -6,6 +6,7 @@ What is read is counted. Two of them may be one systemd on two buses.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 
 from healthd.bus.connection import Call
 from healthd.host.unit_path import unit_name, unit_path
@@ -39,10 +40,7 @@ class HostSystemd(FakeSystemd):
 
     async def until_held(self, what: str) -> None:
         """Wait until one who asks for *what* waits."""
-        async with asyncio.timeout(LIMIT_S):
-            while not self._held[what]:
-                self._call_came.clear()
-                await self._call_came.wait()
+        await self._until(lambda: bool(self._held[what]))
 
     def share(self, twin: HostSystemd) -> None:
         """From now on both are one systemd, with the units of this one."""
@@ -60,10 +58,25 @@ class HostSystemd(FakeSystemd):
             called == member and (not arguments or body == arguments) for called, body in self.calls
         )
 
+    async def until_calls(self, member: str, count: int) -> None:
+        """Wait until *member* has been called so often in all."""
+        await self._until(lambda: self.times_called(member) >= count)
+
+    async def until_read(self, unit: str, count: int) -> None:
+        """Wait until *unit* has been read so often in all."""
+        await self._until(lambda: self.read.count(unit) >= count)
+
     async def flush(self) -> None:
         """The bus has delivered all that was said before now."""
         assert self._connection is not None
         await self._connection.owner_of("org.freedesktop.DBus")
+
+    async def _until(self, holds: Callable[[], bool]) -> None:
+        """Wait until *holds*, looked at after each call."""
+        async with asyncio.timeout(LIMIT_S):
+            while not holds():
+                self._call_came.clear()
+                await self._call_came.wait()
 
     def _on_call(self, call: Call) -> None:
         unit = unit_name(call.path) if call.member == "GetAll" else ""
