@@ -6,11 +6,10 @@ from msgspec.structs import replace
 
 from healthd.judge.due import on_grid
 from healthd.judge.incident import close
-from healthd.judge.telling import after_close
+from healthd.judge.telling import closed
 from healthd.judge.turn import Turn
 from healthd.model import (
     SECOND_US,
-    Change,
     Check,
     Closing,
     Declared,
@@ -57,8 +56,5 @@ def _unseen(check: Check, scene: Scene) -> Watch:
 def _gone(turn: Turn, watch: Watch) -> None:
     incident = turn.open_incident(watch.check.key)
     if incident is not None:
-        closed = close(incident, Closing.GONE, turn.scene.now)
-        turn.put_past(closed)
-        turn.put_incident(closed, Change.CLOSED)
-        after_close(turn, Closing.GONE)
+        closed(turn, close(incident, Closing.GONE, turn.scene.now))
     turn.effects.append(Removed(watch.check.key))

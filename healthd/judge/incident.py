@@ -54,7 +54,10 @@ def open_incident(
 
 
 def reopen(incident: Incident, watch: Watch) -> Incident:
-    """Red again soon after its close: the same incident, its attempts go on counting."""
+    """Red again soon after its close: the same incident, its attempts go on counting.
+
+    One that was found at the first start and was well since is as ordinary as any other now.
+    """
     return replace(
         incident,
         phase=Phase.REPAIRING,
@@ -65,11 +68,13 @@ def reopen(incident: Incident, watch: Watch) -> Incident:
         closed_us=0,
         closing=Closing.NOT_YET,
         reopened=incident.reopened + 1,
+        found=False,
         why_engaged="",
         good_looks=0,
         good_since_us=0,
         degraded_since_us=0,
         stopped_since_us=0,
+        idle_since_us=0,
     )
 
 
@@ -87,29 +92,49 @@ def was_engaged(incident: Incident) -> bool:
     return incident.found or bool(incident.why_engaged)
 
 
+def notice_stands(incident: Incident) -> bool:
+    """Whether what the owner heard of it last says that it is broken."""
+    broken = last_edition(incident) in (Edition.ENGAGED, Edition.AGAIN)
+    return broken and not incident.withdrawn
+
+
 def step(incident: Incident, verdict: Verdict, rules: Rules, now: Now, *, counts: bool) -> Incident:
     """The open incident after a look gave *verdict*. *counts*: `retry` has passed since the last
     look that counted, so this one may bring the close nearer.
     """
+    after = _after(incident, verdict, rules, now, counts=counts)
+    rests, rested = after.idle is not Idle.NO, incident.idle is not Idle.NO
+    if rests == rested:
+        return after
+    if rests:
+        return replace(after, idle_since_us=now.steady_us)
+    moved_us = incident.again_from_us + now.steady_us - incident.idle_since_us
+    return replace(after, idle_since_us=0, again_from_us=moved_us)
+
+
+def _after(
+    incident: Incident, verdict: Verdict, rules: Rules, now: Now, *, counts: bool
+) -> Incident:
     match verdict.state:
         case State.RED:
             return _still_red(incident, verdict)
         case State.GREEN:
             return _well(incident, rules, now, counts=counts)
         case State.YELLOW:
-            return _degraded(incident, now)
+            return _degraded(incident, verdict, now)
         case State.GREY:
             return _not_judged(incident, verdict, now)
 
 
 def _still_red(incident: Incident, verdict: Verdict) -> Incident:
-    told = verdict.reason is not Reason.REPAIRING
+    # A loop may go on for days: what is written changes with the reason, not with each crash.
+    other = verdict.reason not in (Reason.REPAIRING, incident.reason)
     return replace(
         incident,
         phase=Phase.ENGAGED if was_engaged(incident) else Phase.REPAIRING,
         idle=Idle.NO,
-        reason=verdict.reason if told else incident.reason,
-        summary=verdict.summary if told else incident.summary,
+        reason=verdict.reason if other else incident.reason,
+        summary=verdict.summary if other else incident.summary,
         good_looks=0,
         good_since_us=0,
         degraded_since_us=0,
@@ -133,10 +158,10 @@ def _well(incident: Incident, rules: Rules, now: Now, *, counts: bool) -> Incide
     calm_us = now.steady_us - settling.good_since_us
     if settling.good_looks < rules.settle or (settling.reopened and calm_us < REOPEN_WITHIN_US):
         return settling
-    return close(settling, Closing.USER_FIXED if settling.told else Closing.SELF_HEALED, now)
+    return close(settling, _ended_well(settling), now)
 
 
-def _degraded(incident: Incident, now: Now) -> Incident:
+def _degraded(incident: Incident, verdict: Verdict, now: Now) -> Incident:
     since_us = incident.degraded_since_us or now.steady_us
     resting = replace(
         incident,
@@ -150,16 +175,31 @@ def _degraded(incident: Incident, now: Now) -> Incident:
     enough_us = REOPEN_WITHIN_US if incident.reopened else DEGRADED_CLOSES_US
     if now.steady_us - since_us < enough_us:
         return resting
-    return close(resting, Closing.USER_FIXED if resting.told else Closing.SELF_HEALED, now)
+    # A unit whose file is gone or broken is not well: nothing is left to judge.
+    gone = verdict.reason is Reason.CONFIGURATION
+    return close(resting, Closing.GONE if gone else _ended_well(resting), now)
+
+
+def _ended_well(incident: Incident) -> Closing:
+    return Closing.USER_FIXED if incident.told else Closing.SELF_HEALED
 
 
 def _not_judged(incident: Incident, verdict: Verdict, now: Now) -> Incident:
+    # Ten minutes of degraded *alone* close it.
+    incident = replace(incident, degraded_since_us=0)
     match verdict.reason:
         case Reason.NOT_CONFIGURED:
             return close(incident, Closing.GONE, now)
         case Reason.STOPPED:
             since_us = incident.stopped_since_us or now.steady_us
-            stopped = replace(incident, idle=Idle.STOPPED, stopped_since_us=since_us)
+            # Started again, it has to settle anew.
+            stopped = replace(
+                incident,
+                idle=Idle.STOPPED,
+                stopped_since_us=since_us,
+                good_looks=0,
+                good_since_us=0,
+            )
             if now.steady_us - since_us >= STOPPED_IS_GONE_US:
                 return close(stopped, Closing.GONE, now)
             return stopped

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from healthd.judge import run as runs
 from healthd.judge import telling
 from healthd.judge.declaring import declared, first_look
+from healthd.judge.incident import close
 from healthd.judge.liveness import liveness
 from healthd.judge.looking import at_rest, take
 from healthd.judge.recording import give_up_on_pending, repair_finished, restart_asked
@@ -19,11 +20,13 @@ from healthd.judge.turn import Turn
 from healthd.judge.waiting import liveness_of
 from healthd.model import (
     Began,
+    Closing,
     Declared,
     Delivered,
     Effect,
     Ended,
     Event,
+    Idle,
     LookAt,
     Looked,
     Outcome,
@@ -96,24 +99,34 @@ def _looked(turn: Turn, event: Looked) -> None:
         due_us = turn.scene.now.steady_us + watch.check.rules.retry_us
         turn.effects.append(LookAt(event.key, due_us))
         return
-    if facts is not None and facts.invocation != watch.invocation:
-        watch = _new_invocation(watch, facts)
+    if facts is not None:
+        watch = _of_this_invocation(watch, facts)
         turn.put_watch(watch)
-    take(turn, watch, event.look)
+    take(turn, watch, event.look, asked=event.asked)
 
 
-def _new_invocation(watch: Watch, facts: UnitFacts) -> Watch:
-    """A streak and a grace belong to one invocation of the unit, whoever started it."""
-    started_us = facts.active_enter_us or facts.inactive_exit_us
-    return replace(
-        watch,
-        invocation=facts.invocation,
-        verdict=replace(watch.verdict, streak=0),
-        grace_until_us=started_us + watch.check.rules.grace_us if started_us else 0,
-    )
+def _of_this_invocation(watch: Watch, facts: UnitFacts) -> Watch:
+    """A streak and a grace belong to one invocation of the unit, whoever started it.
+
+    The grace of a slow starter runs from the end of its start.
+    """
+    grace_us = watch.check.rules.grace_us
+    if facts.invocation != watch.invocation:
+        # Until its start has ended, systemd shows when the invocation before became active.
+        started_us = max(facts.active_enter_us, facts.inactive_exit_us)
+        return replace(
+            watch,
+            invocation=facts.invocation,
+            verdict=replace(watch.verdict, streak=0),
+            grace_until_us=started_us + grace_us if started_us else 0,
+        )
+    if facts.active_enter_us > watch.looked_us:
+        return replace(watch, grace_until_us=facts.active_enter_us + grace_us)
+    return watch
 
 
 def _unit_seen(turn: Turn, event: UnitSeen) -> None:
+    _watched_from_now_on(turn)
     watch = liveness_of(turn.story)
     story, facts, now = turn.story, event.facts, turn.scene.now
     if watch is None:
@@ -139,8 +152,18 @@ def _unit_seen(turn: Turn, event: UnitSeen) -> None:
     turn.story = replace(story, facts=facts, run=runs.seen(story.run, facts))
     news = story.facts is None or _deciding(story.facts) != _deciding(facts)
     other = (look.outcome, look.reason) != (watch.last_outcome, watch.last_reason)
-    if news or other or event.due or event.asked:
+    if news or other or event.due:
         take(turn, watch, look)
+    elif event.asked:
+        take(turn, watch, look, asked=True)
+
+
+def _watched_from_now_on(turn: Turn) -> None:
+    """What a unit did before it was first seen is not known."""
+    run = turn.story.run
+    if not run.watched_since_us:
+        run = replace(run, watched_since_us=turn.scene.now.steady_us)
+        turn.story = replace(turn.story, run=run)
 
 
 def _deciding(facts: UnitFacts) -> tuple[object, ...]:
@@ -154,6 +177,15 @@ def _woken(turn: Turn, event: Woken) -> None:
     run = replace(turn.story.run, watched_since_us=now.steady_us)
     facts = turn.story.facts if event.same_boot else None
     turn.story = replace(turn.story, run=run, facts=facts)
+    if not event.same_boot:
+        _gone_over_the_boot(turn)
     for watch in turn.story.watches:
         if watch.check.kind != "unit":
             turn.effects.append(LookAt(watch.check.key, first_look(watch.check, turn.scene)))
+
+
+def _gone_over_the_boot(turn: Turn) -> None:
+    """What somebody stopped in an earlier boot is no story of this one."""
+    for incident in turn.open_incidents():
+        if incident.idle is Idle.STOPPED:
+            telling.closed(turn, close(incident, Closing.GONE, turn.scene.now))

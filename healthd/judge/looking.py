@@ -14,11 +14,11 @@ from healthd.judge.incident import (
     was_engaged,
 )
 from healthd.judge.recording import make_attempt
-from healthd.judge.repairing import Engage, Try, Wait, next_step
-from healthd.judge.telling import after_close, again_if_due, engage
+from healthd.judge.repairing import Engage, Try, Wait, next_step, pending
+from healthd.judge.telling import again_if_due, closed, engage
 from healthd.judge.turn import Turn
-from healthd.judge.verdict import Standing, remember, verdict, waits
-from healthd.judge.waiting import waits_on
+from healthd.judge.verdict import LOOKS_KEPT, Standing, remember, verdict, waits
+from healthd.judge.waiting import as_its_unit, waits_on
 from healthd.model import (
     Aspect,
     Change,
@@ -40,16 +40,12 @@ from healthd.model import (
 _ALMOST = 0.9
 
 
-def take(turn: Turn, watch: Watch, look: Look) -> None:
-    """One look of *watch*'s check, made just now."""
+def take(turn: Turn, watch: Watch, look: Look, *, asked: bool = False) -> None:
+    """One look of *watch*'s check, made just now. *asked*: only because a person asked for it."""
     if look.outcome is Outcome.KEEP:
         _schedule(turn, watch, look)
         return
-    now = turn.scene.now
-    counts = (
-        look.outcome is not watch.last_outcome
-        or now.steady_us - watch.counted_us >= watch.check.rules.retry_us * _ALMOST
-    )
+    counts = _counts(turn, watch, look, asked=asked)
     judged = _judged(turn, watch, look, counts=counts)
     turn.put_watch(judged)
     until_us = 0
@@ -60,19 +56,39 @@ def take(turn: Turn, watch: Watch, look: Look) -> None:
 
 
 def at_rest(turn: Turn, watch: Watch) -> None:
-    """There is nothing to judge now: a oneshot that ended well. Its open incident is over by that."""
+    """There is nothing to judge now: a oneshot that ended well.
+
+    Its open incident is over by that.
+    """
+    ended = Look(Outcome.OK, Reason.OK, "ended well")
     if turn.open_incident(watch.check.key) is not None:
-        take(turn, watch, Look(Outcome.OK, Reason.OK, "ended well"))
+        take(turn, watch, ended)
         return
-    turn.put_watch(replace(watch, present=False, looked_us=turn.scene.now.steady_us))
+    rested = _judged(turn, watch, ended, counts=_counts(turn, watch, ended))
+    turn.put_watch(replace(rested, present=False, due_us=0))
     if watch.present:
         turn.effects.append(Removed(watch.check.key))
+
+
+def _counts(turn: Turn, watch: Watch, look: Look, *, asked: bool = False) -> bool:
+    """Whether *look* may add to a streak: `retry` after the last that did, or with other news."""
+    since_us = turn.scene.now.steady_us - watch.counted_us
+    if since_us >= watch.check.rules.retry_us * _ALMOST:
+        return True
+    return not asked and look.outcome is not watch.last_outcome
+
+
+def _in_grace(turn: Turn, watch: Watch) -> bool:
+    """Whether a failing look says only that the unit is coming up, or is being restarted."""
+    if watch.check.aspect is Aspect.LIVENESS:
+        return False
+    return turn.scene.now.steady_us < watch.grace_until_us or pending(turn.story) is not None
 
 
 def _judged(turn: Turn, watch: Watch, look: Look, *, counts: bool) -> Watch:
     """The watch with its new verdict."""
     now, rules = turn.scene.now, watch.check.rules
-    in_grace = watch.check.aspect is not Aspect.LIVENESS and now.steady_us < watch.grace_until_us
+    in_grace = _in_grace(turn, watch)
     provider = waits_on(turn.story, watch) if look.outcome is Outcome.FAILING else CheckKey("")
     kept = counts and not provider and not (in_grace and look.outcome is Outcome.FAILING)
     recent, looks = watch.recent, watch.looks
@@ -85,7 +101,7 @@ def _judged(turn: Turn, watch: Watch, look: Look, *, counts: bool) -> Watch:
             open=turn.open_incident(watch.check.key) is not None,
             in_grace=in_grace,
             counts=counts,
-            failing_of_last=recent.bit_count() if looks == 20 else 0,
+            failing_of_last=recent.bit_count() if looks == LOOKS_KEPT else 0,
         )
         said = verdict(watch.verdict, look, now, rules, standing)
     return replace(
@@ -114,15 +130,15 @@ def _incident(turn: Turn, watch: Watch, look: Look, *, counts: bool) -> int:
     else:
         incident = _stepped(turn, incident, watch, counts=counts)
         if not is_open(incident):
-            turn.put_past(incident)
-            turn.put_incident(incident, Change.CLOSED)
-            after_close(turn, incident.closing)
+            closed(turn, incident)
+            # The looks of an outage that is over do not make the next blip a flapping.
+            turn.put_watch(replace(watch, recent=0, looks=0))
             return 0
         turn.put_incident(incident, Change.CHANGED)
     if watch.verdict.state is not State.RED or incident.idle is not Idle.NO:
         return 0
     if was_engaged(incident):
-        again_if_due(turn, incident)
+        again_if_due(turn, incident, watch)
         return 0
     return _act(turn, incident, watch)
 
@@ -131,6 +147,7 @@ def _opened(turn: Turn, watch: Watch, look: Look) -> Incident:
     past = turn.reopenable(watch.check.key)
     if past is not None:
         incident = reopen(past, watch)
+        turn.take_back_past(past)
         turn.put_incident(incident, Change.CHANGED)
         return incident
     scene, facts = turn.scene, turn.story.facts
@@ -144,7 +161,8 @@ def _opened(turn: Turn, watch: Watch, look: Look) -> Incident:
 
 
 def _stepped(turn: Turn, incident: Incident, watch: Watch, *, counts: bool) -> Incident:
-    stepped = step(incident, watch.verdict, watch.check.rules, turn.scene.now, counts=counts)
+    verdict = as_its_unit(turn.story, watch.verdict)
+    stepped = step(incident, verdict, watch.check.rules, turn.scene.now, counts=counts)
     if watch.verdict.reason is Reason.WAITING:
         over = turn.open_incident(watch.verdict.waiting_on)
         stepped = replace(stepped, held_under=over.id if over else IncidentId(0))
@@ -156,7 +174,7 @@ def _act(turn: Turn, incident: Incident, watch: Watch) -> int:
         case Wait(until_us=until_us):
             return until_us
         case Engage(why=why):
-            engage(turn, incident, why)
+            engage(turn, incident, watch, why)
         case Try(unit=unit):
             make_attempt(turn, unit, watch)
     return 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from healthd.judge.repairing import HEALTHD, pending
+from healthd.judge.incident import is_open, was_engaged
+from healthd.judge.repairing import HEALTHD, NO_RETRY, counted, pending
+from healthd.judge.telling import engage
 from healthd.judge.turn import Turn
 from healthd.judge.waiting import liveness_of
 from healthd.model import (
@@ -14,6 +16,7 @@ from healthd.model import (
     AttemptResult,
     Change,
     CheckKey,
+    Idle,
     LookAt,
     Reason,
     Repair,
@@ -71,28 +74,59 @@ def _begin(turn: Turn, unit: UnitName, by: str, key: CheckKey) -> Attempt:
 
 
 def repair_finished(turn: Turn, event: RepairFinished) -> None:
-    """The call ended. Whether it helped, looks say: the unit's at once, the others after `retry`."""
+    """The call ended.
+
+    Whether it helped, looks say: the unit's at once, the others after `retry`.
+    """
     attempt = next((a for a in turn.story.attempts if a.id == event.attempt), None)
     if attempt is None or attempt.result is not AttemptResult.PENDING:
         return
     now_us = turn.scene.now.steady_us
-    _record(
-        turn,
-        replace(
-            attempt,
-            result=event.result,
-            detail=event.detail,
-            along=event.along,
-            ended_us=now_us,
-        ),
+    ended = replace(
+        attempt, result=event.result, detail=event.detail, along=event.along, ended_us=now_us
     )
-    if event.result is AttemptResult.OVERTAKEN:
-        kept = tuple(t for t in turn.story.restarts_us if t != attempt.at_us)
-        turn.story = replace(turn.story, restarts_us=kept)
+    _record(turn, ended)
+    match event.result:
+        case AttemptResult.OVERTAKEN:
+            kept = tuple(t for t in turn.story.restarts_us if t != attempt.at_us)
+            turn.story = replace(turn.story, restarts_us=kept)
+        case AttemptResult.FINAL if counted(ended):
+            _no_retry_can_help(turn, ended)
+        case _:
+            _give_time(turn)
     live = liveness_of(turn.story)
     for watch in turn.story.watches:
         pause_us = 0 if watch is live else watch.check.rules.retry_us
         turn.effects.append(LookAt(watch.check.key, now_us + pause_us))
+
+
+def _give_time(turn: Turn) -> None:
+    """The grace after an attempt runs from its end, however long the call took."""
+    now_us = turn.scene.now.steady_us
+    for watch in turn.story.watches:
+        judging = watch.verdict.reason is Reason.REPAIRING
+        if judging and watch.check.aspect is not Aspect.LIVENESS:
+            until_us = max(watch.grace_until_us, now_us + watch.check.rules.grace_us)
+            turn.put_watch(replace(watch, grace_until_us=until_us))
+
+
+def _no_retry_can_help(turn: Turn, attempt: Attempt) -> None:
+    """Nothing was restarted and nothing will be: no grace, and the owner's turn at once."""
+    if not turn.scene.policy.watch_enabled:
+        return
+    for watch in turn.story.watches:
+        key, verdict = watch.check.key, watch.verdict
+        incident = turn.open_incident(key)
+        if incident is None or verdict.state is not State.RED or incident.idle is not Idle.NO:
+            continue
+        if was_engaged(incident):
+            continue
+        if verdict.reason is Reason.REPAIRING:
+            now_red = replace(verdict, reason=incident.reason, since_at=turn.scene.now.wall_at)
+            watch = replace(watch, verdict=now_red, grace_until_us=0)
+            turn.put_watch(watch)
+        engage(turn, incident, watch, attempt.detail or NO_RETRY)
+        turn.publish(key, verdict)
 
 
 def give_up_on_pending(turn: Turn) -> None:
@@ -112,9 +146,11 @@ def give_up_on_pending(turn: Turn) -> None:
 
 def _record(turn: Turn, attempt: Attempt) -> None:
     turn.story = replace(turn.story, attempts=_with(turn.story.attempts, attempt))
-    for incident in turn.open_incidents():
-        attempts = _with(incident.attempts, attempt)
-        turn.put_incident(replace(incident, attempts=attempts), Change.CHANGED)
+    for incident in turn.story.incidents:
+        # One that closed while the call was under way still hears how the call ended.
+        if is_open(incident) or any(a.id == attempt.id for a in incident.attempts):
+            attempts = _with(incident.attempts, attempt)
+            turn.put_incident(replace(incident, attempts=attempts), Change.CHANGED)
 
 
 def _with(attempts: tuple[Attempt, ...], attempt: Attempt) -> tuple[Attempt, ...]:

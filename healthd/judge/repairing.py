@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from healthd.judge.life import DOWN, restarts_by_itself
 from healthd.model import (
-    ActiveState,
     Aspect,
     Attempt,
     AttemptResult,
@@ -24,6 +24,7 @@ from healthd.model import (
 
 _REPAIRED = frozenset({Aspect.LIVENESS, Aspect.READINESS, Aspect.FUNCTION})
 HEALTHD = "healthd"
+NO_RETRY = "the repair said that no retry can help"
 
 
 class Wait(Struct, frozen=True):
@@ -58,7 +59,7 @@ def next_step(story: Story, incident: Incident, watch: Watch, scene: Scene) -> S
     own = tuple(a for a in story.attempts if counted(a))
     return (
         _not_ours(watch, target, scene)
-        or _tried_enough(own, scene)
+        or _tried_enough(own, incident, scene)
         or _systemd_at_work(story.facts, watch)
         or _harmful(story.facts)
         or _budget_spent(story, scene)
@@ -85,33 +86,34 @@ def _not_ours(watch: Watch, target: UnitName, scene: Scene) -> Engage | None:
     return None
 
 
-def _tried_enough(own: tuple[Attempt, ...], scene: Scene) -> Engage | None:
+def _tried_enough(own: tuple[Attempt, ...], incident: Incident, scene: Scene) -> Engage | None:
     if own and own[-1].result is AttemptResult.FINAL:
-        return Engage(own[-1].detail or "the repair said that no retry can help")
+        return Engage(own[-1].detail or NO_RETRY)
     if len(own) < scene.policy.max_attempts:
         return None
     if not own:
         return Engage("the settings allow no attempt")
     if any(a.result is AttemptResult.UNKNOWN for a in own):
         return Engage("a restart may have been tried and did not help")
-    return Engage(
-        "1 restart did not help" if len(own) == 1 else f"{len(own)} restarts did not help"
-    )
+    restarts = "1 restart" if len(own) == 1 else f"{len(own)} restarts"
+    if not incident.attempts:
+        return Engage(f"the unit had {restarts} for another check already")
+    return Engage(f"{restarts} did not help")
 
 
 def _systemd_at_work(facts: UnitFacts | None, watch: Watch) -> Step | None:
     if facts is None:
         return Wait("systemd has not said yet how the unit is")
-    if facts.job:
-        return Wait("systemd has a job for the unit")
+    restarts = restarts_by_itself(facts.sub_state)
     if watch.check.aspect is not Aspect.LIVENESS:
-        return Wait("systemd restarts the unit") if "auto-restart" in facts.sub_state else None
-    resting = facts.active_state in (ActiveState.FAILED, ActiveState.INACTIVE)
-    if "auto-restart" in facts.sub_state or (
-        watch.verdict.reason is Reason.CRASH_LOOP and not resting
-    ):
+        if facts.job:
+            return Wait("systemd has a job for the unit")
+        return Wait("systemd restarts the unit") if restarts else None
+    if restarts or (watch.last_reason is Reason.CRASH_LOOP and facts.active_state not in DOWN):
         return Engage("systemd itself restarts it, again and again")
-    return None
+    if facts.job and watch.last_reason is Reason.STUCK:
+        return Engage("systemd's own job for it does not end")
+    return Wait("systemd has a job for the unit") if facts.job else None
 
 
 def _harmful(facts: UnitFacts | None) -> Engage | None:
@@ -119,6 +121,8 @@ def _harmful(facts: UnitFacts | None) -> Engage | None:
         return None
     if facts.active_foes:
         return Engage(f"{facts.active_foes[0]} is active and conflicts with it")
+    if facts.start_limit_burst > 0 and facts.start_limit_interval_for_us < 0:
+        return Engage("its start limit never ends, so that any start could be its last")
     if facts.acts_on_machine:
         return Engage("a failure of this unit acts on the whole machine")
     return None
@@ -140,8 +144,9 @@ def within(restarts_us: tuple[int, ...], budget: Budget, now_us: int) -> int:
 
 def _too_early(story: Story, own: tuple[Attempt, ...], watch: Watch, scene: Scene) -> Wait | None:
     now_us = scene.now.steady_us
-    if watch.check.aspect is not Aspect.LIVENESS and now_us < watch.grace_until_us:
-        return Wait("the unit was started lately", watch.grace_until_us)
+    grace_until_us = max(w.grace_until_us for w in story.watches)
+    if watch.check.aspect is not Aspect.LIVENESS and now_us < grace_until_us:
+        return Wait("the unit was started lately", grace_until_us)
     backoff = scene.policy.backoff_us
     if own and backoff:
         until_us = own[-1].ended_us + backoff[min(len(own), len(backoff) - 1)]
@@ -168,7 +173,6 @@ def _start_limit_until(story: Story, now_us: int) -> int:
     known = 0 < since_us <= now_us - interval_us
     if known and facts.start_limit_burst - len(starts) >= 2:
         return 0
-    until_us = max([since_us, *starts]) + interval_us
-    if facts.active_state in (ActiveState.FAILED, ActiveState.INACTIVE):
-        until_us = min(until_us, facts.inactive_enter_us + interval_us)
-    return until_us
+    if facts.active_state in DOWN and facts.inactive_enter_us:
+        return facts.inactive_enter_us + interval_us
+    return max([since_us, *starts]) + interval_us

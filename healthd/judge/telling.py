@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from healthd.judge import wording
-from healthd.judge.incident import is_open, last_edition, was_engaged
+from healthd.judge.incident import is_open, notice_stands, was_engaged
 from healthd.judge.turn import Turn
 from healthd.model import (
     Change,
@@ -21,35 +21,40 @@ from healthd.model import (
     Tell,
     Telling,
     Urgency,
+    Watch,
     Withdraw,
 )
 
-_STANDING = (Edition.ENGAGED, Edition.AGAIN)
 
-
-def engage(turn: Turn, incident: Incident, why: str) -> None:
+def engage(turn: Turn, incident: Incident, watch: Watch, why: str) -> None:
     """The owner's turn. Told at once, unless the owner knows already."""
-    engaged = replace(incident, phase=Phase.ENGAGED, why_engaged=why)
+    engaged = replace(_as_it_is(turn, incident, watch), phase=Phase.ENGAGED, why_engaged=why)
     sibling = _told_sibling(turn, incident)
     if sibling is not None:
-        turn.put_incident(replace(engaged, told=sibling.told), Change.CHANGED)
+        under = replace(engaged, told=sibling.told, again_from_us=sibling.again_from_us)
+        turn.put_incident(under, Change.CHANGED)
         return
-    match last_edition(incident):
-        case None:
-            tell(turn, engaged, Edition.ENGAGED)
-        case Edition.CLEARED:
-            # It was told to be well and is not: once, and never again as something new.
-            tell(turn, engaged, Edition.AGAIN)
-        case _:
-            turn.put_incident(engaged, Change.CHANGED)
+    if not incident.tellings:
+        tell(turn, engaged, Edition.ENGAGED)
+    elif notice_stands(incident):
+        turn.put_incident(engaged, Change.CHANGED)
+    else:
+        # It was told to be well, or gone, and is not: once, and never again as something new.
+        tell(turn, engaged, Edition.AGAIN)
 
 
 def tell(turn: Turn, incident: Incident, edition: Edition) -> None:
     """Write one edition into the incident and ask for its delivery."""
     now = turn.scene.now
     telling = Telling(now.wall_at, now.steady_us, edition)
-    told = replace(incident, tellings=(*incident.tellings, telling))
+    told = replace(
+        incident,
+        tellings=(*incident.tellings, telling),
+        again_from_us=now.steady_us,
+        withdrawn=False,
+    )
     turn.put_incident(told, Change.CHANGED)
+    _start_clocks(turn, incident)
     title, body = wording.notice(told, edition, now, past=turn.story.closed)
     turn.effects.append(
         Tell(
@@ -70,28 +75,55 @@ def tell(turn: Turn, incident: Incident, edition: Edition) -> None:
     )
 
 
-def again_if_due(turn: Turn, incident: Incident) -> None:
+def _start_clocks(turn: Turn, teller: Incident) -> None:
+    """One notice tells of all incidents of the unit: the clock of `again` starts for each."""
+    now_us = turn.scene.now.steady_us
+    for incident in turn.open_incidents():
+        if incident.id != teller.id:
+            idle_since_us = now_us if incident.idle_since_us else 0
+            started = replace(incident, again_from_us=now_us, idle_since_us=idle_since_us)
+            turn.put_incident(started, Change.CHANGED)
+
+
+def _as_it_is(turn: Turn, incident: Incident, watch: Watch) -> Incident:
+    """*incident* with the words that are true when the owner reads them."""
+    remedy = wording.remedy(watch.check, turn.story.facts)
+    return replace(incident, summary=watch.verdict.summary, remedy=remedy)
+
+
+def again_if_due(turn: Turn, incident: Incident, watch: Watch) -> None:
     """Tell once more of what the owner was told long ago, by whichever incident of the unit."""
     if incident.phase is not Phase.ENGAGED or not incident.told:
         return
-    told_us = [t.at_us for i in turn.story.incidents for t in i.tellings]
-    if told_us and turn.scene.now.steady_us - max(told_us) >= turn.scene.policy.renotify_us:
-        tell(turn, incident, Edition.AGAIN)
+    if turn.scene.now.steady_us - incident.again_from_us >= turn.scene.policy.renotify_us:
+        tell(turn, _as_it_is(turn, incident, watch), Edition.AGAIN)
 
 
-def after_close(turn: Turn, closing: Closing) -> None:
-    """Say "working again" once the last engaged incident of the story is closed; one that is gone
+def closed(turn: Turn, incident: Incident) -> None:
+    """*incident* has just closed: remember it, say so, and see to the notices of its unit.
+
+    "Working again" is said once the last engaged incident of the unit is closed; one that is gone
     is withdrawn without a word.
     """
-    if any(is_open(i) and was_engaged(i) for i in turn.story.incidents):
+    turn.put_past(incident)
+    turn.put_incident(incident, Change.CLOSED)
+    if any(is_open(i) and was_engaged(i) and not i.found for i in turn.story.incidents):
         return
-    for incident in turn.story.incidents:
-        if last_edition(incident) not in _STANDING:
+    for other in turn.story.incidents:
+        if not notice_stands(other):
             continue
-        if closing is Closing.GONE:
-            turn.effects.append(Withdraw(incident.id))
+        if incident.closing is Closing.GONE:
+            turn.put_incident(replace(other, withdrawn=True), Change.CHANGED)
+            turn.effects.append(Withdraw(other.id))
         else:
-            tell(turn, incident, Edition.CLEARED)
+            tell(turn, other, Edition.CLEARED)
+    if incident.closing is Closing.SELF_HEALED and turn.scene.policy.self_healed:
+        _announce_healed(turn, incident)
+
+
+def _announce_healed(turn: Turn, incident: Incident) -> None:
+    if not incident.found and not incident.tellings:
+        tell(turn, incident, Edition.CLEARED)
 
 
 def delivered(turn: Turn, event: Delivered) -> None:
@@ -117,7 +149,7 @@ def _told_sibling(turn: Turn, incident: Incident) -> Incident | None:
         (
             i
             for i in turn.story.incidents
-            if i.id != incident.id and is_open(i) and last_edition(i) in _STANDING
+            if i.id != incident.id and is_open(i) and notice_stands(i)
         ),
         None,
     )

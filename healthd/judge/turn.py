@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from healthd.judge.incident import REOPEN_WITHIN_US, is_open, may_reopen
+from healthd.judge.incident import is_open, may_reopen, notice_stands
 from healthd.model import (
     AttemptResult,
     Change,
@@ -72,6 +72,11 @@ class Turn:
         kept.append(PastIncident(incident.key, incident.closed_at, incident.closing))
         self.story = replace(self.story, closed=tuple(kept[-_PAST_KEPT:]))
 
+    def take_back_past(self, incident: Incident) -> None:
+        """*incident* is open again: it will be one of the past once, not twice."""
+        again = PastIncident(incident.key, incident.closed_at, incident.closing)
+        self.story = replace(self.story, closed=tuple(p for p in self.story.closed if p != again))
+
     def publish(self, key: CheckKey, old: Verdict | None) -> None:
         """Say that a check's state, reason or provider changed, if it did."""
         watch = self.watch(key)
@@ -83,11 +88,16 @@ class Turn:
     def tidy(self) -> None:
         """Forget closed incidents that can no longer be reopened, and the attempts of a stretch
         that is over.
+
+        One whose notice still stands is kept while others of the unit are open: it tells of them.
         """
-        story, now_us = self.story, self.scene.now.steady_us
-        if any(is_open(i) for i in story.incidents):
-            return
-        kept = tuple(i for i in story.incidents if now_us - i.closed_us < REOPEN_WITHIN_US)
+        story, now = self.story, self.scene.now
+        some_open = any(is_open(i) for i in story.incidents)
+        kept = tuple(
+            i
+            for i in story.incidents
+            if is_open(i) or may_reopen(i, now) or (some_open and notice_stands(i))
+        )
         attempts = story.attempts
         if not kept:
             attempts = tuple(a for a in attempts if a.result is AttemptResult.PENDING)

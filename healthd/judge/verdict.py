@@ -14,9 +14,9 @@ FLAPPING_AT = 10
 class Standing(Struct, frozen=True):
     """What besides the look decides.
 
-    *open*: the check has an open incident. *in_grace*: its unit started lately, failing
-    looks do not count. *counts*: this look may add to the streak (the last that did is at least `retry` ago).
-    *failing_of_last*: failing looks among the last 20, this one included, once 20 are known.
+    *open*: the check has an open incident. *in_grace*: its unit started lately, failing looks do
+    not count. *counts*: this look may add to the streak (the last that did is at least `retry`
+    ago). *failing_of_last*: failing looks among the last 20, this one included, once 20 are known.
     """
 
     open: bool = False
@@ -63,10 +63,12 @@ def _failing(
             return State.RED, Reason.REPAIRING, previous.streak
         return State.GREY, Reason.STARTING, previous.streak
     streak = previous.streak + (1 if standing.counts else 0)
-    if standing.open or streak >= rules.after:
+    if streak >= rules.after:
         return State.RED, look.reason, streak
     if standing.failing_of_last >= FLAPPING_AT:
         return State.RED, Reason.FLAPPING, streak
+    if standing.open:
+        return State.RED, look.reason, streak
     return State.YELLOW, Reason.SUSPECT, max(streak, 1)
 
 

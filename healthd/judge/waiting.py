@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
-from healthd.model import Aspect, CheckKey, Reason, State, Story, Watch
+from msgspec.structs import replace
+
+from healthd.model import Aspect, CheckKey, Reason, State, Story, Verdict, Watch
 
 _NOT_WELL = frozenset(
-    {Reason.SUSPECT, Reason.STARTING, Reason.STOPPED, Reason.NOT_CONFIGURED, Reason.HELD}
+    {
+        Reason.SUSPECT,
+        Reason.STARTING,
+        Reason.STOPPED,
+        Reason.NOT_CONFIGURED,
+        Reason.HELD,
+        Reason.WAITING,
+    }
 )
+_PUT_AWAY = frozenset({Reason.STOPPED, Reason.NOT_CONFIGURED})
 
 
 def liveness_of(story: Story) -> Watch | None:
@@ -17,7 +27,8 @@ def liveness_of(story: Story) -> Watch | None:
 def waits_on(story: Story, watch: Watch) -> CheckKey:
     """The check that *watch* waits on while it fails, or "".
 
-    A unit's liveness that is suspect, red, starting or stopped holds its readiness and function.
+    A unit's liveness that is suspect, red, starting, stopped or itself waiting holds its readiness
+    and function; so does one that healthd has not looked at since its own start.
     """
     if watch.check.aspect not in (Aspect.READINESS, Aspect.FUNCTION):
         return CheckKey("")
@@ -25,6 +36,17 @@ def waits_on(story: Story, watch: Watch) -> CheckKey:
     if provider is None:
         return CheckKey("")
     verdict = provider.verdict
-    if verdict.state is State.RED or verdict.reason in _NOT_WELL:
-        return provider.check.key
+    unseen = not provider.looked_us or provider.looked_us < story.run.watched_since_us
+    if unseen or verdict.state is State.RED or verdict.reason in _NOT_WELL:
+        return verdict.waiting_on or provider.check.key
     return CheckKey("")
+
+
+def as_its_unit(story: Story, verdict: Verdict) -> Verdict:
+    """*verdict* as an incident takes it: who waits on a unit that was put away is put away too."""
+    if verdict.reason is not Reason.WAITING:
+        return verdict
+    provider = liveness_of(story)
+    if provider is None or provider.verdict.reason not in _PUT_AWAY:
+        return verdict
+    return replace(verdict, reason=provider.verdict.reason)

@@ -47,7 +47,7 @@ class Incident(Struct, frozen=True):
     """One stretch of red of one check.
 
     *idle_since_us*: when it began to rest, 0 = it does not. *again_from_us*: from when the clock of
-    `again` runs; it is moved on by every rest.
+    `again` runs; it is moved on by every rest. *withdrawn*: its notice was taken back.
     """
 
     id: IncidentId
@@ -77,6 +77,7 @@ class Incident(Struct, frozen=True):
     stopped_since_us: int = 0
     idle_since_us: int = 0
     again_from_us: int = 0
+    withdrawn: bool = False
     why_engaged: str = ""
 
 
