@@ -147,6 +147,12 @@ def _too_early(story: Story, own: tuple[Attempt, ...], watch: Watch, scene: Scen
     grace_until_us = max(w.grace_until_us for w in story.watches)
     if watch.check.aspect is not Aspect.LIVENESS and now_us < grace_until_us:
         return Wait("the unit was started lately", grace_until_us)
+    last = story.attempts[-1] if story.attempts else None
+    if last is not None and last.result is AttemptResult.OVERTAKEN:
+        # What came first shall have its effect, and a look at it.
+        until_us = last.ended_us + watch.check.rules.retry_us
+        if now_us < until_us:
+            return Wait("something else came first", until_us)
     backoff = scene.policy.backoff_us
     if own and backoff:
         until_us = own[-1].ended_us + backoff[min(len(own), len(backoff) - 1)]
