@@ -12,7 +12,7 @@ from msgspec import Struct, convert
 from healthd.bus.api import MANAGER, NAME, PATH
 from healthd.bus.connection import Connection, Signal
 from healthd.bus.library import Library
-from healthd.model import Reason, State
+from healthd.model import AttemptResult, Reason, State
 from tests.bus.heard import LIMIT_S, Heard
 
 PROPERTIES = "org.freedesktop.DBus.Properties"
@@ -35,6 +35,11 @@ class Row(Struct, frozen=True, array_like=True):
     streak: int
     waiting_on: str
     more: dict[str, object]
+
+    @property
+    def face(self) -> tuple[str, str]:
+        """State and reason."""
+        return self.state, self.reason
 
 
 class IncidentRow(Struct, frozen=True, array_like=True):
@@ -74,11 +79,6 @@ class Changed(Struct, frozen=True):
     new: str
     sequence: int
     row: Row
-
-    @property
-    def face(self) -> tuple[str, str]:
-        """State and reason."""
-        return self.new, self.row.reason
 
 
 class Removed(Struct, frozen=True):
@@ -187,7 +187,7 @@ class Client:
         """The first CheckChanged of *key* to this state and reason."""
 
         def fits(said: Said) -> bool:
-            return isinstance(said, Changed) and (said.key, said.face) == (key, (state, reason))
+            return isinstance(said, Changed) and (said.key, said.row.face) == (key, (state, reason))
 
         said = await self.said.until(fits)
         assert isinstance(said, Changed)
@@ -215,14 +215,34 @@ class Client:
         assert isinstance(said, Stepped)
         return said.row
 
+    async def until_attempt(self, key: str, result: AttemptResult) -> None:
+        """An incident of *key* says that its last attempt had this result."""
+
+        def fits(said: Said) -> bool:
+            if not isinstance(said, Stepped) or said.key != key or not said.row.tried:
+                return False
+            return said.row.tried[-1][1] == result
+
+        await self.said.until(fits)
+
+    async def until_told(self, key: str) -> IncidentRow:
+        """Every notice of the one incident of *key* has been delivered by the journal."""
+        while True:
+            # At a start, deliveries may come before the name, and then no signal says so.
+            heard = len(self.said.items)
+            row = await self.incident_of(key)
+            if row.told and all(channel == "journal" for _, channel in row.told):
+                return row
+            await self.said.until(lambda _: True, after=heard)
+
     def faces(self, key: str) -> list[tuple[str, str]]:
         """State and reason of *key* at each CheckChanged, in order."""
         changes = [said for said in self.said.items if isinstance(said, Changed)]
-        return [said.face for said in changes if said.key == key]
+        return [said.row.face for said in changes if said.key == key]
 
     def notices(self, key: str) -> list[Noticed]:
         """What the owner was told of *key*, in order."""
-        return [s for s in self.said.items if isinstance(s, Noticed) and s.key == key]
+        return [said for said in self.said.items if isinstance(said, Noticed) and said.key == key]
 
     def sequences(self) -> list[int]:
         """The numbers of all signals, as they came."""

@@ -26,7 +26,10 @@ class HostSystemd(FakeSystemd):
         self._held: dict[str, list[Call]] = {}
 
     def hold(self, what: str) -> None:
-        """Calls of this member, or reads of this unit, are not answered until they are released."""
+        """Calls of this member, or reads of this unit, are not answered until they are released.
+
+        "UNIT INTERFACE" is a read of that interface only.
+        """
         self._held[what] = []
 
     def release(self, what: str) -> None:
@@ -58,9 +61,15 @@ class HostSystemd(FakeSystemd):
             called == member and (not arguments or body == arguments) for called, body in self.calls
         )
 
-    async def until_calls(self, member: str, count: int) -> None:
-        """Wait until *member* has been called so often in all."""
-        await self._until(lambda: self.times_called(member) >= count)
+    def job_of(self, unit: str) -> int:
+        """The number of the unit's job, 0 = it has none."""
+        pair = self.units[unit]["Job"]
+        assert isinstance(pair, tuple)
+        return int(pair[0])
+
+    async def until_calls(self, member: str, count: int, *arguments: object) -> None:
+        """Wait until *member* has been called so often in all, with exactly these *arguments*."""
+        await self._until(lambda: self.times_called(member, *arguments) >= count)
 
     async def until_read(self, unit: str, count: int) -> None:
         """Wait until *unit* has been read so often in all."""
@@ -80,7 +89,8 @@ class HostSystemd(FakeSystemd):
 
     def _on_call(self, call: Call) -> None:
         unit = unit_name(call.path) if call.member == "GetAll" else ""
-        for what in {call.member, unit} & self._held.keys():
+        asked = {call.member, unit, f"{unit} {call.body[0]}" if unit else ""}
+        for what in asked & self._held.keys():
             self._held[what].append(call)
             self._call_came.set()
             return
