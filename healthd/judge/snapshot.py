@@ -50,7 +50,8 @@ def check_row(story: Story, watch: Watch, now: Now) -> CheckRow:
         restarts=unasked_restarts(story.run) if check.aspect is Aspect.LIVENESS else 0,
         waiting_on=verdict.waiting_on,
         incident=incident.id if incident else 0,
-        remedy=incident.remedy if incident else "",
+        # While it is settling there is nothing to do.
+        remedy=incident.remedy if incident and verdict.state is State.RED else "",
         next_look=now.wall_at + watch.due_us - now.steady_us if watch.due_us else 0,
     )
 

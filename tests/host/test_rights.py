@@ -79,7 +79,7 @@ def test_without_polkit_the_answer_is_no(fresh_host: Host) -> None:
 
 
 FORGERY = """
-from jeepney import DBusAddress, MessageType, new_signal
+from jeepney import DBusAddress, HeaderFields, new_signal
 from jeepney.io.blocking import open_dbus_connection
 connection = open_dbus_connection(bus="SYSTEM")
 unit = DBusAddress("{path}", interface="org.freedesktop.DBus.Properties")
@@ -87,7 +87,7 @@ changed = {{"ActiveState": ("s", "failed"), "SubState": ("s", "failed")}}
 body = ("org.freedesktop.systemd1.Unit", changed, [])
 for owner in {owners!r}:
     message = new_signal(unit, "PropertiesChanged", "sa{{sv}}as", body)
-    message.header.fields[6] = owner
+    message.header.fields[HeaderFields.destination] = owner
     connection.send(message)
 connection.close()
 """
