@@ -129,7 +129,7 @@ class Daemon:
             return
         if key in self.looks.declared:
             self.looks.begin(key, asked=True)
-        elif self.session is not None:
+        elif self.session is not None and key.startswith(f"{Aspect.LIVENESS}:"):
             self.session.units.read_soon(story.name, asked=True)
 
     def resolve(self, unit: str) -> UnitName:

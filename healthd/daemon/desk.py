@@ -99,7 +99,8 @@ class Desk:
         """Looks at each, and answers when all have been judged, or the slowest took too long."""
         self._refuse_when_off()
         loop = self._daemon.loop
-        wanted = keys or tuple(CheckKey(row.key) for row in self.check_rows())
+        # All of them: also those that nobody sees yet, because they were never looked at.
+        wanted = keys or tuple(w.check.key for s in self._stories() for w in s.watches)
         begun_us = self._daemon.clock.steady_us()
         for key in wanted:
             self._daemon.look_now(key)
@@ -110,6 +111,8 @@ class Desk:
                     await loop.turned()
         except TimeoutError:
             pass
+        # What the answer shows is saved and signalled first.
+        await loop.turn_ended()
         return tuple(row for row in self.check_rows() if row.key in set(wanted))
 
     def restartable(self, unit: str) -> UnitName:

@@ -83,6 +83,11 @@ class Loop:
         """Wait until the events of one more turn are judged and saved."""
         await asyncio.shield(self._turn)
 
+    async def turn_ended(self) -> None:
+        """Wait until what is judged by now is saved and its effects have begun."""
+        if self._judging:
+            await self.turned()
+
     async def caught_up(self) -> None:
         """Wait until nothing waits to be judged or saved."""
         while self._judging or len(self.inbox):

@@ -41,6 +41,10 @@ class Row(Struct, frozen=True, array_like=True):
         """State and reason."""
         return self.state, self.reason
 
+    def strings(self, name: str) -> list[str]:
+        """One of the lists in `more`."""
+        return convert(self.more[name], list[str])
+
 
 class IncidentRow(Struct, frozen=True, array_like=True):
     """One row of incidents."""
