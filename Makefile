@@ -55,7 +55,7 @@ deb: venv ## dist/healthd_*.deb, built and checked by lintian in a Debian 13 tre
 
 host: deb ## a booted Debian 13: real systemd, bus, polkit, journal
 	@mkdir -p $(REPORTS); rm -f $(REPORTS)/host.xml
-	$(PYTHON) -m pytest tests/host -n $(HOSTS) --dist loadfile --junit-xml=$(REPORTS)/host.xml
+	$(PYTHON) -m pytest tests/host -v --durations=5 -n $(HOSTS) --dist loadfile --junit-xml=$(REPORTS)/host.xml
 
 test: lint unit bus deb host ## everything, from the fast to the thorough
 	$(PYTHON) -m tests.tally $(REPORTS)
@@ -66,8 +66,10 @@ run: deb ## shows healthd at work: on this machine under systemd, else on a thro
 shell: deb ## the throw-away machine of `make run`, left running, with a shell inside
 	$(PYTHON) -m tests.host.story --shell
 
-bench: deb ## what it costs, written down in build/bench
+bench: deb ## what it costs: figures to compare, judged by nobody
 	$(PYTHON) -m tests.bench
+	$(PYTHON) -m tests.bench.healthctl
+	$(PYTHON) -m tests.bench.looks
 
 soak: deb ## hours under load, on a booted host
 	$(PYTHON) -m pytest tests/host -m soak --timeout 0

@@ -2,7 +2,6 @@
 
 idle: CPU time, wake-ups and memory of the daemon while it watches services at rest.
 death: from `kill -9` of a service to the arrival of CheckChanged at a listener.
-start: CPU time of one `healthctl checks` beside `systemctl list-units`, taken in turns.
 """
 
 from __future__ import annotations
@@ -28,13 +27,6 @@ Description=Resting service %i
 
 [Service]
 ExecStart=/bin/sleep infinity
-"""
-# Run inside: seconds of CPU (user and system) that one run of a command took.
-CPU_OF = """
-import resource, subprocess, sys
-subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, check=False)
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(used.ru_utime + used.ru_stime)
 """
 
 
@@ -96,26 +88,11 @@ def death(host: Host, rounds: int) -> dict[str, float]:
     return {"median_ms": round(statistics.median(took), 1), "longest_ms": round(max(took), 1)}
 
 
-def start(host: Host, rounds: int) -> dict[str, float]:
-    """CPU of the two commands, median of *rounds* in which they took turns."""
-    commands = {
-        "healthctl_ms": ("healthctl", "checks"),
-        "systemctl_ms": ("systemctl", "list-units", "--no-pager"),
-    }
-    spent: dict[str, list[float]] = {name: [] for name in commands}
-    for _ in range(rounds):
-        for name, argv in commands.items():
-            spent[name].append(float(host.run("python3", "-c", CPU_OF, *argv).out))
-    medians = {name: 1000 * statistics.median(values) for name, values in spent.items()}
-    ratio = medians["healthctl_ms"] / medians["systemctl_ms"]
-    return {name: round(value, 1) for name, value in medians.items()} | {"ratio": round(ratio, 2)}
-
-
 def main() -> int:
     """What `make bench` does."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--seconds", type=float, default=120, help="how long to look at rest")
-    options.add_argument("--rounds", type=int, default=15, help="kills, and runs of each command")
+    options.add_argument("--rounds", type=int, default=15, help="how many services are killed")
     given = options.parse_args()
     figures: dict[str, dict[str, float]] = {}
     with machine.boot(package.machine_tree("host"), "bench") as host:
@@ -123,8 +100,6 @@ def main() -> int:
         rest(host, 100)
         figures["idle, 100 services"] = idle(host, given.seconds)
         figures["death, 100 services"] = death(host, given.rounds)
-        rest(host, 300)
-        figures["start, 300 services"] = start(host, given.rounds)
     _write_down(REPORT, figures)
     return 0
 
