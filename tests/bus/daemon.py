@@ -43,7 +43,8 @@ class Healthd:
         self.environ: dict[str, str] = {}
         #: The next start is not meant to go well: its log may say so.
         self.may_complain = False
-        self._log = folder / "log"
+        self._log = bytearray()
+        self._logging: list[asyncio.Task[None]] = []
         self._process: asyncio.subprocess.Process | None = None
         self._clients: list[Client] = []
         for made in (self.root, self.state):
@@ -70,14 +71,15 @@ class Healthd:
             "STATE_DIRECTORY": str(self.state),
             **self.environ,
         }
-        with self._log.open("ab") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                *(sys.executable, "-c", PROGRAM, "--root", str(self.root)),
-                *("--state", "/nonexistent", "--journal", str(self.journal.socket.path)),
-                env=environ,
-                stdout=log,
-                stderr=log,
-            )
+        self._process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-c", PROGRAM, "--root", str(self.root)),
+            *("--state", "/nonexistent", "--journal", str(self.journal.socket.path)),
+            env=environ,
+            # No file: its size would be limited as the store's is.
+            stderr=asyncio.subprocess.PIPE,
+        )
+        assert self._process.stderr is not None
+        self._logging.append(asyncio.create_task(self._keep_log(self._process.stderr)))
 
     async def start(self) -> None:
         """Start it, and wait until it says that it is ready."""
@@ -103,6 +105,7 @@ class Healthd:
         assert self._process is not None
         async with asyncio.timeout(LIMIT_S):
             code = await self._process.wait()
+            await asyncio.gather(*self._logging)
         self._process = None
         return code
 
@@ -129,7 +132,11 @@ class Healthd:
 
     def log(self) -> str:
         """Standard error of all its lives."""
-        return self._log.read_text() if self._log.exists() else ""
+        return self._log.decode()
+
+    async def _keep_log(self, stream: asyncio.StreamReader) -> None:
+        async for line in stream:
+            self._log += line
 
     # ---- whoever talks to it
 
@@ -151,7 +158,7 @@ class Healthd:
         if self._process is not None:
             if self.runs():
                 self._process.kill()
-            await self._process.wait()
+            await self.ended()
         self.journal.socket.close()
         self.notify.socket.close()
         if not self.may_complain:
