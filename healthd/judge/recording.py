@@ -37,6 +37,8 @@ def make_attempt(turn: Turn, unit: UnitName, watch: Watch) -> None:
     turn.story = replace(turn.story, restarts_us=(*recent, now_us), run=run)
     for other in turn.story.watches:
         _await_effect(turn, other, now_us)
+        if other.check.key != watch.check.key:
+            turn.publish(other.check.key, other.verdict)
 
 
 def _await_effect(turn: Turn, watch: Watch, now_us: int) -> None:

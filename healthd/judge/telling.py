@@ -15,6 +15,7 @@ from healthd.model import (
     Closing,
     Delivered,
     Edition,
+    Idle,
     Incident,
     Notice,
     Phase,
@@ -93,10 +94,22 @@ def _as_it_is(turn: Turn, incident: Incident, watch: Watch) -> Incident:
 
 def again_if_due(turn: Turn, incident: Incident, watch: Watch) -> None:
     """Tell once more of what the owner was told long ago, by whichever incident of the unit."""
-    if incident.phase is not Phase.ENGAGED or not incident.told:
+    if incident.phase is not Phase.ENGAGED or incident.found or not incident.told:
         return
-    if turn.scene.now.steady_us - incident.again_from_us >= turn.scene.policy.renotify_us:
-        tell(turn, _as_it_is(turn, incident, watch), Edition.AGAIN)
+    if turn.scene.now.steady_us - incident.again_from_us < turn.scene.policy.renotify_us:
+        return
+    teller = next((i for i in turn.story.incidents if notice_stands(i)), None)
+    if teller is not None and teller.id != incident.id:
+        if teller.phase is Phase.ENGAGED and teller.idle is Idle.NO:
+            return
+        # What its notice says is no longer so: one notice a unit, and that about what is red.
+        _withdraw(turn, teller)
+    tell(turn, _as_it_is(turn, incident, watch), Edition.AGAIN)
+
+
+def _withdraw(turn: Turn, incident: Incident) -> None:
+    turn.put_incident(replace(incident, withdrawn=True), Change.CHANGED)
+    turn.effects.append(Withdraw(incident.id))
 
 
 def closed(turn: Turn, incident: Incident) -> None:
@@ -113,8 +126,7 @@ def closed(turn: Turn, incident: Incident) -> None:
         if not notice_stands(other):
             continue
         if incident.closing is Closing.GONE:
-            turn.put_incident(replace(other, withdrawn=True), Change.CHANGED)
-            turn.effects.append(Withdraw(other.id))
+            _withdraw(turn, other)
         else:
             tell(turn, other, Edition.CLEARED)
     if incident.closing is Closing.SELF_HEALED and turn.scene.policy.self_healed:
@@ -129,7 +141,7 @@ def _announce_healed(turn: Turn, incident: Incident) -> None:
 def delivered(turn: Turn, event: Delivered) -> None:
     """A channel delivered: from now on the owner knows."""
     for incident in turn.story.incidents:
-        mine = incident.id == event.incident
+        mine = incident.id == event.incident and incident.tellings != ()
         follows = is_open(incident) and was_engaged(incident) and not incident.tellings
         if mine:
             tellings = tuple(
@@ -144,12 +156,6 @@ def delivered(turn: Turn, event: Delivered) -> None:
 
 
 def _told_sibling(turn: Turn, incident: Incident) -> Incident | None:
-    """Another engaged incident of this unit whose notice stands."""
-    return next(
-        (
-            i
-            for i in turn.story.incidents
-            if i.id != incident.id and is_open(i) and notice_stands(i)
-        ),
-        None,
-    )
+    """Another incident of this unit whose notice stands; a closed one tells of those still open."""
+    others = (i for i in turn.story.incidents if i.id != incident.id)
+    return next((i for i in others if notice_stands(i)), None)

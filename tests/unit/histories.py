@@ -112,8 +112,10 @@ class Play:
             next_incident=IncidentId(self.incidents),
             next_attempt=AttemptId(self.attempts),
         )
-        self.story, effects = judge(self.story, event, scene)
+        before = self.story
+        self.story, effects = judge(before, event, scene)
         self.effects += effects
+        self.judged(before, event, scene, effects)
         for effect in effects:
             match effect:
                 case IncidentStep(incident=incident):
@@ -126,6 +128,11 @@ class Play:
                 case _:
                     pass
         return effects
+
+    def judged(
+        self, before: Story, event: Event, scene: Scene, effects: tuple[Effect, ...]
+    ) -> None:
+        """Called after each event: a place for what must hold after every one of them."""
 
     def watch(self, key: CheckKey = READINESS) -> Watch:
         return next(w for w in self.story.watches if w.check.key == key)

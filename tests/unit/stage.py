@@ -83,8 +83,9 @@ class Stage:
         facts: UnitFacts = RUNNING,
         restart_s: float | None = None,
         first_start: bool = False,
+        kind: type[Play] = Play,
     ) -> None:
-        self.play = Play(
+        self.play = kind(
             policy=policy, checks=checks, story=Story(name=UNIT), first_start=first_start
         )
         self.facts = facts

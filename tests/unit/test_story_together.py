@@ -11,6 +11,7 @@ from healthd.model import (
     Check,
     CheckKey,
     Closing,
+    Delivered,
     Edition,
     End,
     Ended,
@@ -20,8 +21,11 @@ from healthd.model import (
     LoadState,
     Looked,
     Policy,
+    Publish,
+    Reason,
     RepairFinished,
     RestartAsked,
+    Tell,
     UnitName,
     UnitSeen,
     Withdraw,
@@ -327,3 +331,66 @@ def test_a_check_of_a_unit_that_is_slow_to_show_itself_is_not_repaired_blindly()
     play.at(135, Looked(READINESS, FAIL, "a1"))
     play.at(150, Looked(READINESS, FAIL, "a1"))
     assert len(play.repairs()) == 1
+
+
+def test_an_attempt_shows_in_every_red_check_of_the_unit() -> None:
+    """One restart for both: neither page may say "red, and nothing is done"."""
+    play = Play(checks=(READY_CHECK, ADMIN_CHECK), policy=replace(LISTED, max_attempts=2))
+    play.put(UnitSeen(replace(RUNNING, job=7), fresh=True))
+    for second in (0, 15, 30):
+        play.at(second, Looked(ADMIN, FAIL, "a1"))
+        play.at(second, Looked(READINESS, FAIL, "a1"))
+    play.put(UnitSeen(RUNNING, fresh=True))
+    effects = play.at(45, Looked(READINESS, FAIL, "a1"))
+    shown = {e.watch.check.key: e.watch.verdict.reason for e in effects if isinstance(e, Publish)}
+    assert shown == {READINESS: Reason.REPAIRING, ADMIN: Reason.REPAIRING}
+
+
+def test_again_is_about_what_is_red_and_the_only_notice() -> None:
+    """The check that was told is well, its sibling still red: the old notice goes."""
+    play = Play(checks=(READY_CHECK, ADMIN_CHECK), policy=Policy())
+    for second in (0, 15, 30):
+        play.at(second, Looked(READINESS, FAIL, "a1"))
+        play.at(second, Looked(ADMIN, FAIL, "a1"))
+    for second in (60, 75):
+        play.at(second, Looked(READINESS, OK, "a1"))
+    for minute in range(2, 13 * 60):
+        play.at(60 * minute, Looked(ADMIN, FAIL, "a1"))
+    tells = [e.notice for e in play.effects if isinstance(e, Tell)]
+    assert [(n.edition, n.key) for n in tells] == [
+        (Edition.ENGAGED, READINESS),
+        (Edition.AGAIN, ADMIN),
+    ]
+    assert [e.incident for e in play.effects if isinstance(e, Withdraw)] == [tells[0].incident]
+    for second in (13 * HOUR, 13 * HOUR + 15):
+        play.at(second, Looked(ADMIN, OK, "a1"))
+    assert play.told()[2:] == [Edition.CLEARED]
+
+
+def test_a_notice_that_stands_for_others_serves_the_next_one_too() -> None:
+    """Its own check is closed, another is engaged under it: a third says nothing new."""
+    third = replace(READY_CHECK, key=CheckKey(f"{READINESS}/api"))
+    play = Play(checks=(READY_CHECK, ADMIN_CHECK, third), policy=Policy())
+    for second in (0, 15, 30):
+        play.at(second, Looked(READINESS, FAIL, "a1"))
+        play.at(second, Looked(ADMIN, FAIL, "a1"))
+    for second in (60, 75):
+        play.at(second, Looked(READINESS, OK, "a1"))
+    for second in (90, 105, 120):
+        play.at(second, Looked(third.key, FAIL, "a1"))
+    assert play.told() == [Edition.ENGAGED]
+    for second in (150, 165):
+        play.at(second, Looked(ADMIN, OK, "a1"))
+        play.at(second, Looked(third.key, OK, "a1"))
+    assert play.told() == [Edition.ENGAGED, Edition.CLEARED]
+
+
+def test_a_delivery_that_nobody_asked_for_tells_nothing() -> None:
+    """An answer out of an old outbox does not make a found incident one that was told."""
+    play = Play(policy=Policy(), first_start=True)
+    for second in (0, 15, 30):
+        play.at(second, Looked(READINESS, FAIL, "a1"))
+    play.put(Delivered(play.story.incidents[0].id, Edition.DIGEST, "mail"))
+    for hour in range(1, 30):
+        play.at(3600 * hour, Looked(READINESS, FAIL, "a1"))
+    assert play.told() == []
