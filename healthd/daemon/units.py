@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
 
 from msgspec.structs import replace
@@ -48,6 +49,7 @@ log = logging.getLogger(__name__)
 Spawn = Callable[[Coroutine[object, object, None]], object]
 
 _READS_AT_ONCE = 16
+_READS_AT_MOST = 3
 _SETTLE_S = 1.0
 _RECONCILE_S = 300.0
 
@@ -88,6 +90,7 @@ class Units:
         self._spawn = spawn
         self._endings = Endings()
         self._facts: dict[str, UnitFacts] = {}
+        self._heard: Counter[str] = Counter()
         self._no_check: set[str] = set()
         self._strangers: set[str] = set()
         self._rousing: asyncio.Event = asyncio.Event()
@@ -127,17 +130,19 @@ class Units:
             loaded = {str(row.name): row for row in await self._systemd.list_units()}
             absent = self._expected() - loaded.keys()
             others = await self._systemd.list_by_names(tuple(absent)) if absent else ()
-        except HealthdError as err:
-            log.warning("systemd could not be asked: %s", err)
-            self._rousing.set()
-            return
-        async with asyncio.TaskGroup() as group:
-            for row in loaded.values():
-                if row.name.endswith(".service"):
+            services = [row for row in loaded.values() if row.name.endswith(".service")]
+            unknown = {row.name for row in services} - self._no_check
+            # Before they are read: what happens between the two would be told to nobody.
+            await self._systemd.watch({*self._facts, *unknown, *absent})
+            async with asyncio.TaskGroup() as group:
+                for row in services:
                     group.create_task(self._compare(row, loaded))
-            for row in others:
-                group.create_task(self._compare_absent(row))
-        await self._systemd.watch(tuple(self._facts))
+                for row in others:
+                    group.create_task(self._compare_absent(row))
+            await self._systemd.watch(self._facts)
+        except* HealthdError as errors:
+            log.warning("systemd could not be asked: %s", errors.exceptions[0])
+            self._rousing.set()
 
     def read_soon(self, unit: str, *, due: bool = False, asked: bool = False) -> None:
         """Read a unit again; reads asked for while one is under way become one more."""
@@ -159,10 +164,10 @@ class Units:
         while True:
             facts = await self._read(unit)
             if facts is not None:
+                self._facts[unit] = facts
                 if self._endings.prime(facts):
                     await self._bridge_gap(facts)
-                self._facts[unit] = facts
-                self._inbox.put(unit, replace(want, facts=facts))
+                self._put_read(want, facts)
             again = self._reading[unit]
             if again is None:
                 del self._reading[unit]
@@ -173,9 +178,15 @@ class Units:
     async def _read(
         self, unit: str, loaded: Mapping[str, UnitRow] | None = None
     ) -> UnitFacts | None:
+        """A unit as it is now: what a signal has overtaken is read again, unless it never rests."""
+        heard, facts = -1, UnitFacts(UnitName(unit))
         async with self._reads:
             try:
-                return await self._systemd.read(unit, loaded)
+                for _ in range(_READS_AT_MOST):
+                    if heard != self._heard[unit]:
+                        heard = self._heard[unit]
+                        facts = await self._systemd.read(unit, loaded)
+                return facts
             except HealthdError as err:
                 log.warning("%s could not be read: %s", unit, err)
                 self._rousing.set()
@@ -225,11 +236,16 @@ class Units:
             self._drop(unit)
             return
         first = facts.id not in self._facts
+        self._facts[facts.id] = facts
         if self._endings.prime(facts) or first:
             await self._bridge_gap(facts)
-        self._facts[facts.id] = facts
         self._declare(facts)
-        self._inbox.put(facts.id, UnitSeen(facts, fresh=True, due=True))
+        self._put_read(UnitSeen(facts, fresh=True, due=True), facts)
+
+    def _put_read(self, want: UnitSeen, facts: UnitFacts) -> None:
+        """Hand on what was read, with what signals have said since."""
+        current = self._facts.get(facts.id, facts)
+        self._inbox.put(facts.id, replace(want, facts=current, fresh=current == facts))
 
     def _is_watched(self, facts: UnitFacts, name: str) -> bool:
         naming = self._naming()
@@ -269,6 +285,7 @@ class Units:
 
     def _drop(self, unit: str) -> None:
         self._facts.pop(unit, None)
+        self._heard.pop(unit, None)
         self._endings.forget(UnitName(unit))
         if unit in self._stories:
             self._inbox.put(unit, Declared(()))
@@ -281,6 +298,7 @@ class Units:
                 self._inbox.put(unit, UnitSeen(self._facts[unit]))
         match signal:
             case UnitChanged(unit=unit, interface=interface, properties=properties):
+                self._heard[unit] += 1
                 facts = self._facts.get(unit)
                 if facts is not None:
                     offset_us = self._clock.steady_minus_monotonic_us()

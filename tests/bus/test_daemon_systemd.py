@@ -18,7 +18,7 @@ from tests.bus.private_bus import PrivateBus
 from tests.bus.systemd1 import NAME, PROPERTIES
 
 WEB, DB, MARK, ODD = "web.service", "db.service", "mark.service", "odd.service"
-STRANGER, ABSENT = "stranger.service", "absent.service"
+STRANGER, ABSENT, TARGET = "stranger.service", "absent.service", "multi-user.target"
 
 
 async def told_of(healthd: Healthd, client: Client) -> list[Changed]:
@@ -171,3 +171,39 @@ async def test_states_of_a_newer_systemd_decide_nothing_and_are_logged_once(
     log = healthd.log()
     for word in ("levitating", "quantum", "hovering"):
         assert log.count(f"'{word}'") == 1, log
+
+
+async def test_what_dies_while_the_first_pass_goes_on_is_not_missed(healthd: Healthd) -> None:
+    """Signals are asked for before anything is read: between two of them nobody is deaf."""
+    systemd = healthd.systemd
+    for unit in (WEB, DB):
+        systemd.unit(unit)
+    systemd.hold(DB)
+    client = await healthd.client()
+    await healthd.launch()
+    await systemd.until_held(DB)
+    await systemd.until_read(WEB, 1)
+    await healthd.hears_all(client)
+    systemd.kill(WEB)
+    await healthd.hears_all(client)
+    systemd.release(DB)
+    await client.until_face(f"liveness:{WEB}", State.YELLOW, Reason.SUSPECT)
+
+
+async def test_what_dies_while_it_is_read_is_not_taken_for_alive(healthd: Healthd) -> None:
+    """The answer was true when it was given, and a signal has said more since."""
+    systemd = healthd.systemd
+    systemd.unit(TARGET)
+    systemd.unit(WEB, WantedBy=[TARGET])
+    client = await healthd.client()
+    await healthd.start()
+    # Reading it again takes two questions; it dies between their answers.
+    systemd.hold("ListUnitsByNames")
+    systemd.change(WEB, ActiveState="reloading", SubState="reload")
+    systemd.change(WEB, ActiveState="failed", SubState="failed")
+    systemd.change(WEB, ActiveState="active", SubState="running")
+    await systemd.until_held("ListUnitsByNames")
+    systemd.kill(WEB)
+    await healthd.hears_all(client)
+    systemd.release("ListUnitsByNames")
+    await client.until_face(f"liveness:{WEB}", State.YELLOW, Reason.SUSPECT)
