@@ -325,8 +325,12 @@ async def _connect() -> Connection:
 async def _tend(daemon: Daemon) -> None:
     """Housekeeping of the store; the marks by which time goes on after a reboot."""
     while True:
-        await daemon.store.tend()
-        await daemon.store.prune(daemon.clock.now().wall_at, keep_us=daemon.config.settings.keep_us)
+        now_at, keep_us = daemon.clock.now().wall_at, daemon.config.settings.keep_us
+        try:
+            await daemon.store.tend()
+            await daemon.store.prune(now_at, keep_us=keep_us)
+        except HealthdError as err:
+            log.error("the store could not be tended: %s", err)
         await daemon.loop.save()
         await asyncio.sleep(_TEND_EVERY_S)
 
