@@ -10,11 +10,12 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import AsyncIterator
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from healthd.bus.library import Library
+from healthd.bus.library import Library, load
 from tests.bus.client import Client
 from tests.bus.heard import LIMIT_S
 from tests.bus.host_systemd import HostSystemd
@@ -179,3 +180,30 @@ async def one_host(folder: Path, bus: PrivateBus, library: Library) -> AsyncIter
     finally:
         await healthd.end()
         await systemd.stop()
+
+
+def on_both_libraries(test: Callable[[Healthd], Awaitable[None]]) -> Callable[[], Awaitable[None]]:
+    """Play *test* with each library at the same time: for tests that mostly wait."""
+
+    async def play() -> None:
+        async with asyncio.TaskGroup() as group:
+            for name in ("next", "fast"):
+                group.create_task(_play(test, load(name)))
+
+    # pytest must see neither the parameter nor another name.
+    play.__name__, play.__doc__ = getattr(test, "__name__", ""), test.__doc__
+    return play
+
+
+async def _play(test: Callable[[Healthd], Awaitable[None]], library: Library) -> None:
+    with tempfile.TemporaryDirectory(prefix="bus-") as folder:
+        bus = PrivateBus(Path(folder))
+        bus.start()
+        try:
+            async with one_host(Path(folder), bus, library) as healthd:
+                await test(healthd)
+        except BaseException as err:
+            err.add_note(f"with the library {library.name}")
+            raise
+        finally:
+            bus.stop()

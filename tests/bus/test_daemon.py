@@ -6,7 +6,7 @@ from healthd.bus.api import NAME
 from healthd.channels.entries import Kind
 from healthd.model import Phase, Reason, State
 from healthd.store.store import Store
-from tests.bus.daemon import Healthd
+from tests.bus.daemon import Healthd, on_both_libraries
 
 WEB, DB, OLD = "web.service", "db.service", "old.service"
 FAILED = {"ActiveState": "failed", "SubState": "failed", "Result": "signal", "ExecMainStatus": 9}
@@ -86,6 +86,7 @@ async def test_it_stops_as_well_where_no_journal_is(healthd: Healthd) -> None:
     assert await healthd.stop() == 0
 
 
+@on_both_libraries
 async def test_what_fails_at_first_start_is_found_and_left_alone(healthd: Healthd) -> None:
     """A new healthd must not restart, nor cry about, what its owner has lived with for years."""
     healthd.settings(f"repair: {{allow_restart: [{WEB}]}}\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from healthd.model import Reason, State
-from tests.bus.daemon import Healthd
+from tests.bus.daemon import Healthd, on_both_libraries
 
 WEB, DB, GONE = "web.service", "db.service", "gone.service"
 NEW, NEWEST = "new.service", "newest.service"
@@ -64,6 +64,7 @@ async def test_a_bus_lost_in_the_middle_of_a_pass(healthd: Healthd, during: str)
     assert {f"liveness:{NEW}", f"liveness:{NEWEST}"} <= (await client.checks()).keys()
 
 
+@on_both_libraries
 async def test_without_a_bus_it_ends_for_systemd_to_start_it_again(healthd: Healthd) -> None:
     """A daemon that nobody can ask, and that sees nothing, must not look alive."""
     healthd.systemd.unit(WEB)

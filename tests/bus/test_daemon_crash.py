@@ -6,7 +6,7 @@ from healthd.channels.entries import Kind
 from healthd.host.systemd import UNIT
 from healthd.model import AttemptResult, Phase, Reason, State
 from tests.bus.client import Client
-from tests.bus.daemon import Healthd
+from tests.bus.daemon import Healthd, on_both_libraries
 
 #: Killed while we ask what a restart would take along; while systemd thinks about the restart.
 ASKING, QUEUING = "asking.service", "queuing.service"
@@ -19,6 +19,7 @@ repair:
 BROKEN = (ASKING, QUEUING, UNLISTED)
 
 
+@on_both_libraries
 async def test_killed_in_the_middle_of_a_repair_and_with_a_notice_undelivered(
     healthd: Healthd,
 ) -> None:

@@ -10,7 +10,7 @@ from healthd.bus.connection import BusError
 from healthd.channels.entries import Kind
 from healthd.model import AttemptResult, Edition, Phase, Reason, State
 from tests.bus.client import Client
-from tests.bus.daemon import Healthd
+from tests.bus.daemon import Healthd, on_both_libraries
 from tests.bus.polkit import MockPolkit
 from tests.bus.systemd1 import REFUSED
 
@@ -39,6 +39,7 @@ def restarts(healthd: Healthd, unit: str) -> int:
     return healthd.systemd.times_called("RestartUnit", unit, "replace")
 
 
+@on_both_libraries
 async def test_what_becomes_of_a_unit_that_dies(healthd: Healthd) -> None:
     """Six fates at once, because confirming a death takes its time."""
     systemd = healthd.systemd

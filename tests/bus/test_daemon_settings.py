@@ -7,7 +7,7 @@ import pytest
 from healthd.bus.connection import BusError
 from healthd.channels.entries import Kind
 from healthd.model import Reason, State
-from tests.bus.daemon import Healthd
+from tests.bus.daemon import Healthd, on_both_libraries
 from tests.bus.polkit import MockPolkit
 
 WEB, DB = "web.service", "db.service"
@@ -116,6 +116,7 @@ async def test_switched_off_it_answers_and_asks_systemd_nothing(
     assert healthd.systemd.calls == []
 
 
+@on_both_libraries
 async def test_without_the_watch_it_shows_and_does_nothing(healthd: Healthd) -> None:
     """HEALTHD_WATCH_ENABLED=0 judges and shows; a remote endpoint is not even asked."""
     healthd.environ["HEALTHD_WATCH_ENABLED"] = "0"

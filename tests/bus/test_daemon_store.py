@@ -6,12 +6,13 @@ from resource import RLIM_INFINITY
 
 from healthd.channels.entries import Kind
 from healthd.model import Phase, Reason, State
-from tests.bus.daemon import Healthd
+from tests.bus.daemon import Healthd, on_both_libraries
 
 LISTED, UNLISTED, MARK = "listed.service", "unlisted.service", "mark.service"
 STORE = "host:healthd/store"
 
 
+@on_both_libraries
 async def test_on_a_full_disk_it_watches_on_and_restarts_nothing(healthd: Healthd) -> None:
     """That the disk is full is when a watch is needed; a restart not recorded might come twice."""
     systemd = healthd.systemd
