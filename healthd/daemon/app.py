@@ -159,6 +159,11 @@ class Daemon:
         listed = self.config.settings.allow_restart
         return (
             *(
+                ("`enabled` is taken up by: systemctl restart healthd",)
+                if self.config.switch_waits
+                else ()
+            ),
+            *(
                 f"{n} is another name of {aliases[n]}: list that one"
                 for n in listed
                 if n in aliases

@@ -28,6 +28,8 @@ class Config:
     def __init__(self, root: Path) -> None:
         self._root = root
         self.faults: tuple[str, ...] = ()
+        #: Whether the files say something else about `enabled` than what is in force.
+        self.switch_waits = False
         try:
             self.settings = load(os.environ, root)
         except Faults as err:
@@ -36,12 +38,17 @@ class Config:
         self._rendered = rendered(root)
 
     def reload(self, units: Iterable[str]) -> None:
-        """Raises Faults, and then all is as before but for `faults`."""
+        """Raises Faults, and then all is as before but for `faults`.
+
+        `enabled` decides what a start begins with, so it is taken up at a start only.
+        """
         try:
-            self.settings = load(os.environ, self._root, tuple(units))
+            settings = load(os.environ, self._root, tuple(units))
         except Faults as err:
             self.faults = tuple(str(fault) for fault in err.faults)
             raise
+        self.switch_waits = settings.enabled is not self.settings.enabled
+        self.settings = replace(settings, enabled=self.settings.enabled)
         self.faults = ()
         self._rendered = rendered(self._root)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from healthd.bus.api import NAME
 from healthd.channels.entries import Kind
 from healthd.model import Phase, Reason, State
@@ -104,3 +106,27 @@ async def test_what_fails_at_first_start_is_found_and_left_alone(healthd: Health
     assert opened.more["found"] is False
     assert healthd.systemd.times_called("RestartUnit") == 0
     assert client.notices(f"liveness:{WEB}") == []
+
+
+async def test_it_stops_at_once_also_before_it_is_ready(healthd: Healthd) -> None:
+    """`systemctl stop` during a slow start must not end in SIGKILL."""
+    healthd.systemd.unit(WEB)
+    healthd.systemd.hold("ListUnits")
+    await healthd.launch()
+    await healthd.systemd.until_held("ListUnits")
+    assert await healthd.stop() == 0
+    assert "READY=1" not in healthd.notify.said()
+
+
+async def test_a_second_one_ends_in_a_line(healthd: Healthd, tmp_path: Path) -> None:
+    """Two watchers with one store, or one name, would each undo what the other does."""
+    await healthd.start()
+    second = Healthd(tmp_path, healthd.bus, healthd.systemd, healthd.library)
+    second.journal, second.notify = healthd.journal, healthd.notify
+    await second.launch()
+    assert await second.ended() == 1
+    assert second.log() == f"healthd: another program owns the name {NAME}\n"
+    second.state = healthd.state
+    await second.launch()
+    assert await second.ended() == 1
+    assert second.log().splitlines()[1:] == [f"healthd: another healthd uses {healthd.state}"]

@@ -73,3 +73,10 @@ async def test_without_a_bus_it_ends_for_systemd_to_start_it_again(healthd: Heal
     code = await healthd.ended()
     assert code == 1
     assert "healthd: no connection to the system bus" in healthd.log()
+
+
+async def test_it_can_be_stopped_while_the_bus_is_away(healthd: Healthd) -> None:
+    """At shutdown the bus may go first."""
+    await healthd.start()
+    healthd.bus.stop()
+    assert await healthd.stop() == 0

@@ -116,6 +116,27 @@ async def test_switched_off_it_answers_and_asks_systemd_nothing(
     assert healthd.systemd.calls == []
 
 
+async def test_the_main_switch_is_taken_up_at_a_start_and_a_reload_says_so(
+    healthd: Healthd, polkit: MockPolkit
+) -> None:
+    """Whoever switches it off by a reload must not believe that it is off while it restarts."""
+    await polkit.allow(RELOAD)
+    healthd.systemd.unit(WEB)
+    await healthd.start()
+    client = await healthd.client()
+    healthd.settings("enabled: false\n")
+    notes = ["`enabled` is taken up by: systemctl restart healthd"]
+    assert await client.call("Reload") == (notes,)
+    await client.until_face(SETTINGS, State.YELLOW, Reason.CONFIGURATION)
+    assert await client.property("Watching") is True
+    healthd.systemd.kill(WEB)
+    await client.until_face(LIVE, State.YELLOW, Reason.SUSPECT)
+    assert await healthd.stop() == 0
+    await healthd.start()
+    assert await client.property("Watching") is False
+    assert (await client.checks())[SETTINGS].face == (State.GREEN, Reason.OK)
+
+
 @on_both_libraries
 async def test_without_the_watch_it_shows_and_does_nothing(healthd: Healthd) -> None:
     """HEALTHD_WATCH_ENABLED=0 judges and shows; a remote endpoint is not even asked."""
