@@ -128,9 +128,13 @@ def notice_entry(notice: Notice) -> Entry:
 
 def started(version: str, *, watched: int, may_restart: int) -> Entry:
     """The daemon watches from here on."""
-    repairs = f"may restart {may_restart} units" if may_restart else "may restart nothing"
-    said = f"healthd {version} watches {watched} checks and {repairs}"
+    repairs = f"may restart {_count(may_restart, 'unit')}" if may_restart else "may restart nothing"
+    said = f"healthd {version} watches {_count(watched, 'check')} and {repairs}"
     return (*_head(Kind.DAEMON_STARTED, Priority.INFO, said), ("HEALTHD_VERSION", version))
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def stopped(reason: str) -> Entry:
@@ -247,7 +251,8 @@ def _standing(incident: Incident) -> str:
 
 
 def _attempt_made(attempt: Attempt, key: CheckKey, after: Story) -> Entry:
-    said = f"attempt {attempt.id} for {key}: {attempt.repairer} of {attempt.unit} by {attempt.by}"
+    what = f"{attempt.repairer} of {attempt.unit} by {attempt.by}"
+    said = f"attempt {_number(attempt, after)} for {key}: {what}"
     return (
         *_head(Kind.ATTEMPT_MADE, Priority.NOTICE, said),
         *_of_attempt(attempt),
@@ -261,7 +266,8 @@ def _attempt_ended(attempt: Attempt, incident: Incident, after: Story) -> Entry 
     if holding and incident.id != min(holding):
         return None
     failed = attempt.result not in (AttemptResult.DONE, AttemptResult.OVERTAKEN)
-    said = f"attempt {attempt.id} of {attempt.unit}: {_RESULTS.get(attempt.result, attempt.result)}"
+    became = _RESULTS.get(attempt.result, attempt.result)
+    said = f"attempt {_number(attempt, after)} of {attempt.unit}: {became}"
     if attempt.detail:
         said = f"{said} ({attempt.detail})"
     return (
@@ -270,6 +276,11 @@ def _attempt_ended(attempt: Attempt, incident: Incident, after: Story) -> Entry 
         *_of_attempt(attempt),
         *_about(incident.key, attempt.unit, holding),
     )
+
+
+def _number(attempt: Attempt, story: Story) -> int:
+    """Which attempt of the present stretch it is, as people count; HEALTHD_ATTEMPT is its id."""
+    return 1 + sum(other.id < attempt.id for other in story.attempts)
 
 
 def _holding(attempt: Attempt, story: Story) -> tuple[IncidentId, ...]:

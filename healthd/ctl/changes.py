@@ -6,7 +6,7 @@ from typing import Any
 
 from healthd.ctl import rows, times
 from healthd.ctl.layout import Screen
-from healthd.ctl.render import incident_style, stands, state_words, summary_of
+from healthd.ctl.render import incident_style, stands, state_words
 from healthd.ctl.text import clean
 
 #: Members of a record that say how a check or an incident is; a line is made of them.
@@ -103,7 +103,7 @@ def _check_words(change: Record, screen: Screen) -> str:
     arrow = "→" if screen.unicode else "->"
     old = f"{clean(change['old_state'])} {arrow} " if change["old_state"] else ""
     state = screen.paint(state_words(check), check["state"])
-    return f"{clean(check['key'])}  {old}{state}: {summary_of(check)}"
+    return f"{clean(check['key'])}  {old}{state}: {clean(check['summary'])}"
 
 
 def _incident_words(change: Record, screen: Screen) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 from healthd.ctl import times
 from healthd.ctl.layout import Cell, Field, Screen, fields
-from healthd.ctl.render import count_of, incident_style, stands, state_words, summary_of, title
+from healthd.ctl.render import count_of, incident_style, stands, state_words, title
 from healthd.ctl.rows import Check, Incident
 from healthd.ctl.text import clean, cut
 
@@ -23,7 +23,7 @@ def check_block(row: Check, screen: Screen) -> list[str]:
         title(row["key"], state_words(row), row["state"], screen),
         *fields(
             [
-                ("Summary", _words(summary_of(row) or None)),
+                ("Summary", _words(clean(row["summary"]) or None)),
                 ("Class", _words(row["class"])),
                 ("Unit", _words(row["unit"])),
                 ("Kind", _words(kind)),
@@ -42,7 +42,7 @@ def check_block(row: Check, screen: Screen) -> list[str]:
 
 def incident_block(row: Incident, seen: list[Field], screen: Screen) -> list[str]:
     """All of one incident; *seen* are the fields of its evidence."""
-    reason = f"{row['reason']}: {summary_of(row)}" if row["reason"] else row["summary"]
+    reason = f"{row['reason']}: {clean(row['summary'])}" if row["reason"] else row["summary"]
     under = f"incident {row['held_under']}" if row["held_under"] else None
     return [
         title(

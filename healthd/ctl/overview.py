@@ -11,7 +11,6 @@ from healthd.ctl.render import (
     incident_lines,
     page,
     state_words,
-    summary_of,
     title,
 )
 from healthd.ctl.rows import SETTINGS_KEY, Check, Manager, Setup, setup
@@ -91,8 +90,9 @@ def _setup_fields(found: Setup, checks: list[Check]) -> list[Field]:
     tells = unknown if channels is None else _names(channels) and f"by {_names(channels)}"
     faults = [Cell(clean(fault), "yellow") for fault in found["faults"] or []]
     for row in checks:
-        if row["key"] == SETTINGS_KEY and row["state"] in ("red", "yellow"):
-            faults.insert(0, Cell(clean(row["summary"]), row["state"]))
+        # The summary names the first fault only.
+        if not faults and row["key"] == SETTINGS_KEY and row["state"] in ("red", "yellow"):
+            faults.append(Cell(clean(row["summary"]), row["state"]))
     return [
         ("May repair", [Cell(may)]),
         (
@@ -112,7 +112,7 @@ def _names(names: list[str]) -> str:
 
 def _problem(row: Check, checks: list[Check], screen: Screen) -> list[str]:
     """One check with what a person needs to act on it."""
-    said = [Cell(summary_of(row))] if row["summary"] else []
+    said = [Cell(clean(row["summary"]))] if row["summary"] else []
     if row["since"] is not None:
         said.append(Cell(f"since {times.both(row['since'], screen.now)}"))
     waiting = [other["key"] for other in checks if other["waiting_on"] == row["key"]]

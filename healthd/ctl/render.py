@@ -8,7 +8,7 @@ from healthd.ctl.rows import Check, Incident
 from healthd.ctl.text import clean
 
 #: The order in which states matter to a reader.
-STATES = ("red", "yellow", "grey", "green")
+STATES = ("red", "yellow", "green", "grey")
 
 
 def page(*blocks: list[str]) -> str:
@@ -28,7 +28,7 @@ def checks_page(checks: list[Check], screen: Screen) -> str:
             Cell(clean(row["key"])),
             Cell(state_words(row) if screen.wide else _reason(row), row["state"]),
             Cell(_age(row["since"], screen)),
-            Cell(summary_of(row)),
+            Cell(clean(row["summary"])),
         ]
         for row in checks
     ]
@@ -62,7 +62,7 @@ def incident_lines(
             Cell(stands(row, short=not screen.wide), incident_style(row)),
             Cell(_age(row["opened"], screen)),
             *([Cell(str(row["attempts"])), Cell(str(row["notices"]))] if screen.wide else []),
-            Cell(summary_of(row)),
+            Cell(clean(row["summary"])),
         ]
         for row in incidents
     ]
@@ -77,7 +77,7 @@ def by_weight(checks: list[Check]) -> list[Check]:
 
 def counted(counts: dict[str, int], screen: Screen) -> str:
     """ "1 red, 2 yellow, 40 green", painted; "none" when there is nothing."""
-    order = [*("red", "yellow", "green", "grey"), *(name for name in counts if name not in STATES)]
+    order = [*STATES, *(name for name in counts if name not in STATES)]
     parts = [Cell(f"{counts[name]} {clean(name)}", name) for name in order if counts.get(name)]
     return spans(parts, screen) or "none"
 
@@ -91,11 +91,6 @@ def state_words(row: Check) -> str:
 def _reason(row: Check) -> str:
     """The reason alone: no two states share one, and the mark beside it tells the state."""
     return clean(row["state"] if row["reason"] in ("", "ok") else row["reason"])
-
-
-def summary_of(row: Check | Incident) -> str:
-    """The summary, to stand beside the reason: where it begins with that, it does so once."""
-    return clean(row["summary"].removeprefix(f"{row['reason']}: "))
 
 
 def stands(row: Incident, *, short: bool = False) -> str:

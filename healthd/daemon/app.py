@@ -150,7 +150,7 @@ class Daemon:
         if self.session is not None:
             await self.session.units.settings_changed()
         self.say_settings()
-        self.write(entries.settings_read(f"{len(self.looks.declared)} declared checks"))
+        self.write(entries.settings_read(f"declared checks: {len(self.looks.declared)}"))
         return self.troubles()
 
     def troubles(self) -> tuple[str, ...]:
@@ -306,7 +306,7 @@ class _Lost(Exception):
 
 def _ready(daemon: Daemon, readiness: Readiness) -> None:
     allowed = len(daemon.loop.policy.allow_restart)
-    watched = sum(len(s.watches) for s in daemon.loop.stories.values())
+    watched = sum(daemon.desk.counts().values())
     daemon.write(entries.started(__version__, watched=watched, may_restart=allowed))
     daemon.say_settings()
     readiness.status(daemon.status())

@@ -123,7 +123,7 @@ def pending_restart(sight: Sight) -> Look | None:
         return ok(f"{soon}, after a clean end")
     endless = facts.restart_delay_for_us < 0
     if not endless and left_us <= -LATE_US:
-        words = f"failed: {end_in_words(facts)}; the automatic restart has not come"
+        words = f"{end_in_words(facts)}; the automatic restart has not come"
         return failing(Reason.FAILED, words)
     # NRestarts counts the restart once its job is queued.
     number = facts.n_restarts + (0 if facts.sub_state.endswith("queued") else 1)
@@ -248,7 +248,7 @@ def _followed(sight: Sight, ends: tuple[End, ...]) -> tuple[End, ...]:
 
 
 def _loop_words(sight: Sight, ends: tuple[End, ...], within_us: int) -> str:
-    words = f"crash loop: {len(ends)} ends in {duration(within_us)}"
+    words = f"{len(ends)} ends in {duration(within_us)}"
     # While it runs, systemd shows nothing of how the one before ended.
     shown = sight.facts.active_state not in UP and sight.facts.result not in CLEAN_RESULTS
     return f"{words}, last: {end_in_words(sight.facts)}" if shown else words

@@ -51,8 +51,8 @@ def take(turn: Turn, watch: Watch, look: Look, *, asked: bool = False) -> None:
     until_us = 0
     if turn.scene.policy.watch_enabled:
         until_us = _incident(turn, judged, look, counts=counts)
-    turn.publish(judged.check.key, watch.verdict if watch.present else None)
     _schedule(turn, judged, look, until_us)
+    turn.publish(judged.check.key, watch.verdict if watch.present else None)
 
 
 def at_rest(turn: Turn, watch: Watch) -> None:

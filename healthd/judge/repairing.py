@@ -82,7 +82,7 @@ def _not_ours(watch: Watch, target: UnitName, scene: Scene) -> Engage | None:
     if watch.check.aspect not in _REPAIRED or not target:
         return Engage("healthd has no repair for this")
     if target not in scene.policy.allow_restart:
-        return Engage(f"{target} is not on the list of units that healthd may restart")
+        return Engage(f"{target} is not listed in repair.allow_restart")
     return None
 
 

@@ -46,7 +46,7 @@ def failed(sight: Sight) -> Look | None:
     """`failed`, no job and no automatic restart pending → failing `failed`, in words"""
     if sight.facts.active_state is not ActiveState.FAILED or not sight.rests:
         return None
-    return failing(Reason.FAILED, f"failed: {end_in_words(sight.facts)}")
+    return failing(Reason.FAILED, end_in_words(sight.facts))
 
 
 def oneshot(sight: Sight) -> Look | None:

@@ -267,9 +267,8 @@ def _broken(incident: Incident) -> str:
 
 
 def _details(incident: Incident) -> str:
-    """The summary, to follow the phrase: less what the phrase has said already."""
-    said = incident.summary.removeprefix("failed: ").removeprefix("crash loop: ")
-    return f": {said}" if said else ""
+    """The summary, to follow the phrase."""
+    return f": {incident.summary}" if incident.summary else ""
 
 
 def _tried(incident: Incident) -> str:
@@ -293,7 +292,8 @@ def _attempt(attempt: Attempt, incident: Incident) -> str:
         case AttemptResult.OVERTAKEN:
             return f"{what}{by} (overtaken) at {clock}"
         case AttemptResult.FAILED | AttemptResult.FINAL:
-            return f"{what}{by} ({attempt.detail or 'failed'}) at {clock}"
+            # What the owner does next, not what systemd called it: that is in the journal.
+            return f"{what}{by} (failed) at {clock}"
         case AttemptResult.PENDING | AttemptResult.DONE:
             result = ""
         case _:

@@ -178,10 +178,10 @@ LOOKS: dict[str, dict[str, str]] = {
     "m-start-condition": {"cond.service": "not-judged not-configured: condition not met"},
     "n-stop-start-quick": {"plain.service": RUNNING},
     "p-dependency-failed": {
-        "badprov.service": "failing failed: failed: exit code 1",
+        "badprov.service": "failing failed: exit code 1",
         "depfail.service": "not-judged not-configured: not started in this boot",
     },
-    "q3-onabnormal": {"r-on-abnormal.service": "failing failed: failed: exit code 1"},
+    "q3-onabnormal": {"r-on-abnormal.service": "failing failed: exit code 1"},
     "q4-always-exit0": {"r-always0.service": GREY_STOPPED},
     "q5-direct": {"r-direct.service": GREY_STOPPED},
     "q6-steps": {"r-steps.service": GREY_STOPPED},
@@ -208,10 +208,10 @@ LOOKS: dict[str, dict[str, str]] = {
     "s2-stop-timeout-killed": {
         "stoptimeout.service": ("not-judged stopped: stopped (timed out when asked to stop)"),
     },
-    "s3-runtime-max": {"runtimemax.service": "failing failed: failed: timed out"},
+    "s3-runtime-max": {"runtimemax.service": "failing failed: timed out"},
     "s4-stop-in-auto-restart": {"longres.service": KILLED_BEFORE},
     "s5-restart-whose-start-fails": {
-        "badrestart.service": "failing failed: failed: a start command failed",
+        "badrestart.service": "failing failed: a start command failed",
     },
     "s6-stop-exit-code-3": {
         "stopfail.service": "not-judged stopped: stopped (exit code 3 when asked to stop)",

@@ -226,7 +226,7 @@ def test_a_notice_names_its_remedy_in_one_line() -> None:
 
 def test_a_reason_is_said_once() -> None:
     """ "red (failed): failed: …" is how programs talk."""
-    failed = Watch(CHECK, replace(RED, summary="failed: killed by SIGKILL"))
+    failed = Watch(CHECK, replace(RED, summary="killed by SIGKILL"))
     entry = only(entries(STORY, STORY, (Publish(failed, SUSPECT),)))
     assert entry["MESSAGE"] == (
         "liveness:nginx.service is red: failed: killed by SIGKILL; was yellow (suspect)"

@@ -88,8 +88,8 @@ def test_status_admits_what_the_daemon_does_not_say() -> None:
 
 def test_a_reason_is_said_once() -> None:
     """The daemon's summary may begin with the reason, which stands beside it already."""
-    row = samples.check("liveness:a.service", "red", "failed", summary="failed: exit code 3")
-    incident = samples.incident(1, "liveness:a.service", summary="failed: exit code 3")
+    row = samples.check("liveness:a.service", "red", "failed", summary="exit code 3")
+    incident = samples.incident(1, "liveness:a.service", summary="exit code 3")
     for text in (
         overview("web1", samples.manager([row], [incident]), NARROW),
         checks_page([row], NARROW),

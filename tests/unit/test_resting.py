@@ -67,14 +67,14 @@ def test_a_unit_that_its_provider_took_along_waits() -> None:
 def test_how_an_earlier_invocation_ended_says_nothing_of_this_one() -> None:
     """A stop last week does not excuse what failed today."""
     earlier = after(end("z", how=How.ASKED))
-    assert says(FAILED, earlier) == "failing failed: failed: exit code 3"
+    assert says(FAILED, earlier) == "failing failed: exit code 3"
 
 
 def test_a_failed_unit_fails_with_or_without_memory() -> None:
     """What failed before healthd came is as broken."""
-    assert says(FAILED) == says(FAILED, after(end())) == "failing failed: failed: exit code 3"
+    assert says(FAILED) == says(FAILED, after(end())) == "failing failed: exit code 3"
     killed = replace(FAILED, result="signal", exit_code=2, exit_status=9)
-    assert says(killed) == "failing failed: failed: killed by SIGKILL"
+    assert says(killed) == "failing failed: killed by SIGKILL"
 
 
 def test_a_failed_unit_whose_start_is_queued_is_starting() -> None:

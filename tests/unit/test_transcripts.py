@@ -110,10 +110,10 @@ def test_a_start_limit_is_a_crash_loop_and_then_a_failure(name: str) -> None:
     """The unit is red all the while; only the reason changes once it holds still."""
     _, run = play(name)
     for unit, words in LOOKS_OF_ONE_HOST[name].items():
-        loop = f"failing crash-loop: crash loop: 3 ends in 10 min, last: {words}"
+        loop = f"failing crash-loop: 3 ends in 10 min, last: {words}"
         assert look(name, unit, run[unit]) == re.sub(r"\b\d+ s$", "…", loop)
         late = look(name, unit, run[unit], 3 * MINUTE_US)
-        assert late == re.sub(r"\b\d+ s$", "…", f"failing failed: failed: {words}")
+        assert late == re.sub(r"\b\d+ s$", "…", f"failing failed: {words}")
 
 
 def test_all_that_was_looked_at_has_an_expectation() -> None:

@@ -140,7 +140,7 @@ def incident(**fields: Any) -> Incident:
         unit=NGINX,
         phase=Phase.ENGAGED,
         reason=Reason.FAILED,
-        summary="failed: killed by SIGKILL",
+        summary="killed by SIGKILL",
         opened_at=T,
         opened_us=0,
         remedy="systemctl restart nginx.service",
