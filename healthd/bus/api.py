@@ -135,6 +135,11 @@ class Api:
         """The owner is told; what a session's notifier shows."""
         self._exporter.emit(PATH, MANAGER, "Notice", rows.notice(notice, sequence))
 
+    def settings_changed(self) -> None:
+        """Other settings are in force: their own check's row shows them, whatever its state."""
+        self._stale("Snapshot")
+        self.flush()
+
     def flush(self) -> None:
         """Tell which properties changed; once, after all that one turn of the loop had to say."""
         self._exporter.flush()

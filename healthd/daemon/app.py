@@ -150,6 +150,8 @@ class Daemon:
         if self.session is not None:
             await self.session.units.settings_changed()
         self.say_settings()
+        self.loop.shown_anew()
+        self.api.settings_changed()
         self.write(entries.settings_read(f"declared checks: {len(self.looks.declared)}"))
         return self.troubles()
 

@@ -64,6 +64,10 @@ class Loop:
     def open_incidents(self) -> list[Incident]:
         return [i for s in self.stories.values() for i in s.incidents if is_open(i)]
 
+    def shown_anew(self) -> None:
+        """Readers are shown something else than before, though no check has changed."""
+        self.sequence += 1
+
     async def save(self) -> None:
         """Write the marks by which the next start carries on, and what is owed to the store."""
         await self._saver.save((), self.stories)

@@ -185,6 +185,17 @@ class Client:
         (rows,) = await self.call("Look", "as", list(keys))
         return {row.key: row for row in convert(rows, list[Row])}
 
+    async def properties_changed(self) -> Heard[dict[str, object]]:
+        """What each PropertiesChanged says from now on: property → value."""
+        heard: Heard[dict[str, object]] = Heard()
+
+        def hear(signal: Signal) -> None:
+            if signal.sender == self._owner and signal.member == "PropertiesChanged":
+                heard.add(convert(signal.body[1], dict[str, object]))
+
+        self.connection.on_signal(hear)
+        return heard
+
     # ---- waits
 
     async def until_face(self, key: str, state: State, reason: Reason) -> Changed:

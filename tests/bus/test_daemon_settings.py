@@ -96,6 +96,25 @@ async def test_a_reload_adds_and_removes_and_a_faulty_one_changes_nothing(
     assert after[LIVE].since == before[LIVE].since
 
 
+async def test_what_a_reload_put_in_force_is_shown_at_once(
+    healthd: Healthd, polkit: MockPolkit
+) -> None:
+    """No check changes by a longer list or another switch, and still the answer is another."""
+    await polkit.allow(RELOAD)
+    for unit in (WEB, DB):
+        healthd.systemd.unit(unit)
+    healthd.settings(f"repair: {{allow_restart: [{WEB}]}}\n")
+    await healthd.start()
+    client = await healthd.client()
+    properties = await client.properties_changed()
+    assert (await client.checks())[SETTINGS].strings("may_restart") == [WEB]
+    healthd.settings(f"repair: {{allow_restart: [{WEB}, {DB}]}}\nwatch: {{enabled: false}}\n")
+    await client.call("Reload")
+    assert (await client.checks())[SETTINGS].strings("may_restart") == [DB, WEB]
+    assert await client.property("Watching") is False
+    await properties.until(lambda changed: changed.get("Watching") is False)
+
+
 async def test_switched_off_it_answers_and_asks_systemd_nothing(
     healthd: Healthd, polkit: MockPolkit
 ) -> None:
