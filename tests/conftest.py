@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
+
+# A shell ignores these in what it starts in the background, and children inherit that: `healthctl
+# monitor` would not end at Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)

@@ -30,8 +30,14 @@ ENVIRONMENT = {
 #: A program that writes without end is read this often, so that it waits and the loop does not.
 _FLOOD_PAUSE_S = 0.01
 _PIECE_BYTES = 64 * 1024
-#: What Python ignores and a program expects to be as usual.
-_USUAL_SIGNALS = (signal.SIGPIPE, signal.SIGXFSZ)
+#: What Python ignores, or whoever started healthd, and a program expects to be as usual.
+_USUAL_SIGNALS = (
+    signal.SIGPIPE,
+    signal.SIGXFSZ,
+    signal.SIGINT,
+    signal.SIGQUIT,
+    signal.SIGHUP,
+)
 _NOT_STARTED = {
     errno.ENOENT: ENTRY_FAILURES[127],
     errno.ENOTDIR: ENTRY_FAILURES[127],

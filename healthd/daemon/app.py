@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import logging
 import os
 import signal
@@ -48,7 +49,10 @@ log = logging.getLogger("healthd")
 
 _RECONNECT_WITHIN_S = 5.0
 _RECONNECT_PAUSE_S = 0.2
-_TEND_EVERY_S = 60.0
+_TEND_EVERY_S = 3600.0
+_CATCH_UP_LIMIT_S = 2.0
+# While the machine stops nothing is looked at; whether it still does is asked this much later.
+_THAW_US = 5_000_000
 _STATE = Path("/var/lib/healthd")
 
 
@@ -203,7 +207,9 @@ class Daemon:
         story = self.loop.story_of(key)
         if story is None:
             return
-        if key in self.looks.declared:
+        if self.session is not None and self.session.units.frozen:
+            self.lookout.set(key, self.clock.steady_us() + _THAW_US)
+        elif key in self.looks.declared:
             self.looks.begin(key)
         elif self.session is not None and key.startswith(f"{Aspect.LIVENESS}:"):
             self.session.units.read_soon(story.name, due=True)
@@ -241,6 +247,9 @@ async def run(options: argparse.Namespace) -> None:
             await stop.wait()
             readiness.stopping()
             await daemon.write_now(entries.stopped("asked to stop"))
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_CATCH_UP_LIMIT_S):
+                    await daemon.loop.caught_up()
             await daemon.loop.save()
             raise _Stopped
     except* _Stopped:
@@ -263,7 +272,7 @@ def _begin(daemon: Daemon, group: asyncio.TaskGroup) -> None:
         daemon.write(entries.settings_refused(fault, at_start=True))
     if daemon.store.trouble:
         daemon.write(entries.store_set_aside(daemon.store.trouble))
-    group.create_task(daemon.loop.run(daemon.effects.act))
+    group.create_task(daemon.loop.run(daemon.effects.act, daemon.effects.turn_ended))
     group.create_task(daemon.lookout.run())
     for notice in daemon.outbox:
         # A crash between saving and delivery: the same notice again, under the same id.
@@ -287,19 +296,29 @@ async def _keep_session(daemon: Daemon, readiness: Readiness) -> None:
                 )
                 daemon.session = daemon.effects.session = session
                 await session.begin(daemon.api, watch=daemon.config.settings.enabled)
+                group.create_task(_pass(daemon, session))
                 if not fed:
                     fed = True
                     await daemon.loop.caught_up()
-                    daemon.loop.passed = daemon.config.settings.enabled
                     _ready(daemon, readiness)
                 await connection.lost.wait()
-                log.warning("the system bus is lost; connecting again")
+                # Before its group ends, so that nobody starts a task in it any more.
+                daemon.session = daemon.effects.session = None
                 raise _Lost
-        except* _Lost:
-            pass
+        except* (_Lost, HealthdError):
+            if not connection.lost.is_set():
+                raise
+            log.warning("the system bus is lost; connecting again")
         finally:
             daemon.session = daemon.effects.session = None
             await connection.close()
+
+
+async def _pass(daemon: Daemon, session: Session) -> None:
+    """Once all units were asked about, what fails from then on is no old trouble of the machine."""
+    await session.units.passed.wait()
+    await daemon.loop.caught_up()
+    daemon.loop.passed = True
 
 
 class _Lost(Exception):

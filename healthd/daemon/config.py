@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
+from healthd.daemon.naming import Naming
 from healthd.daemon.rendered import rendered
-from healthd.daemon.units import Naming
 from healthd.model import (
     Aspect,
     Check,
@@ -36,6 +36,7 @@ class Config:
             self.settings = fallback(os.environ)
             self.faults = tuple(str(fault) for fault in err.faults)
         self._rendered = rendered(root)
+        self._naming = self._named()
 
     def reload(self, units: Iterable[str]) -> None:
         """Raises Faults, and then all is as before but for `faults`.
@@ -51,6 +52,7 @@ class Config:
         self.settings = replace(settings, enabled=self.settings.enabled)
         self.faults = ()
         self._rendered = rendered(self._root)
+        self._naming = self._named()
 
     def policy(self) -> Policy:
         """What the judge goes by; no unit that polkit's rule does not hold yet."""
@@ -69,24 +71,34 @@ class Config:
         return {d.check.key: d for d in self.settings.checks()}
 
     def naming(self) -> Naming:
+        return self._naming
+
+    def _named(self) -> Naming:
+        """Made once for each reading of the files: it is asked for every unit."""
+        settings, checks = self.settings, dict[UnitName, tuple[Check, ...]]()
+        for declared in settings.checks():
+            unit = declared.check.unit
+            checks[unit] = (*checks.get(unit, ()), declared.check)
+        needs = {UnitName(n) for unit in settings.units.values() for n in unit.needs or ()}
+        repairs = {c.repair_unit for some in checks.values() for c in some if c.repair_unit}
+        listed = {UnitName(name) for name in settings.allow_restart}
         return Naming(
-            checks=self._checks,
-            names=self.settings.named_units(),
-            ignored=self.settings.ignored,
+            checks=checks,
+            names=settings.named_units(),
+            declared=frozenset({*checks, *listed, *needs, *repairs}),
+            liveness=self._liveness,
+            ignored=settings.ignored,
         )
 
-    def _checks(self, unit: UnitName) -> tuple[Check, ...]:
-        """The unit's own liveness first, then what is declared for it."""
-        liveness = Check(
+    def _liveness(self, unit: UnitName, *, declared: bool) -> Check:
+        return Check(
             key=CheckKey(f"{Aspect.LIVENESS}:{unit}"),
             aspect=Aspect.LIVENESS,
             kind="unit",
             unit=unit,
             rules=self.settings.unit_rules(unit),
-            declared=unit in self.settings.named_units(),
+            declared=declared,
         )
-        declared = tuple(d.check for d in self.settings.checks() if d.check.unit == unit)
-        return (liveness, *declared)
 
     def _in_force(self, listed: Iterable[str]) -> set[str]:
         return set(listed) if self._rendered is None else set(listed) & self._rendered

@@ -23,6 +23,7 @@ from healthd.daemon.session import Session
 from healthd.errors import HealthdError
 from healthd.host import journal
 from healthd.judge.snapshot import check_row, incident_row
+from healthd.judge.wording import end_in_words
 from healthd.model import (
     AttemptId,
     AttemptResult,
@@ -53,6 +54,7 @@ log = logging.getLogger(__name__)
 Spawn = Callable[[Coroutine[object, object, None]], object]
 
 _RETRY_DELIVERY_S = 30.0
+_JOURNAL_LIMIT_S = 5.0
 _ATTEMPTS_KEPT = 64
 
 
@@ -91,8 +93,10 @@ class Effects:
             self._spawn(self._write(written))
         for effect, sequence in step.effects:
             self._start(step, effect, sequence, saved)
-        if effects:
-            self._api.flush()
+
+    def turn_ended(self) -> None:
+        """After all that one turn of the loop had to say."""
+        self._api.flush()
 
     def deliver(self, story: str, notice: Notice) -> None:
         """Deliver a notice on every channel; used anew for what lay in the outbox at our start."""
@@ -118,8 +122,8 @@ class Effects:
                 self._spawn(self._repair(step.name, effect))
             case Repair():
                 # A restart that nobody would remember might come twice.
-                said = "not made: the store could not record it"
-                self._end(step.name, effect, RepairResult(AttemptResult.FAILED, said))
+                said = "the store could not record a restart, so none was made"
+                self._end(step.name, effect, RepairResult(AttemptResult.FINAL, said))
             case TakeEvidence():
                 self._spawn(self._evidence(effect, step.after.facts))
             case LookAt(key=key, at_us=at_us):
@@ -151,10 +155,13 @@ class Effects:
         else:
             # A newer edition has taken its place, under the same id.
             return
-        if self._newest.get(notice.id) is notice:
+        last = self._newest.get(notice.id) is notice
+        if last:
             del self._newest[notice.id]
-            await self._keep(Batch(outbox_drop=(notice.id,)))
-        self._inbox.put(story, Delivered(notice.incident, notice.edition, channel))
+        # Dropped from the outbox with what follows from the delivery, in one transaction: else a
+        # crash in between would leave an owner who was told and a healthd that does not know it.
+        drop = notice.id if last else ""
+        self._inbox.put(story, Delivered(notice.incident, notice.edition, channel, drop))
 
     async def _repair(self, story: str, effect: Repair) -> None:
         attempt = effect.attempt
@@ -194,7 +201,12 @@ class Effects:
         lines: tuple[str, ...] = ()
         if effect.invocation:
             try:
-                lines = await asyncio.to_thread(journal.lines_of, effect.invocation, effect.unit)
+                async with asyncio.timeout(_JOURNAL_LIMIT_S):
+                    lines = await asyncio.to_thread(
+                        journal.lines_of, effect.invocation, effect.unit
+                    )
+            except TimeoutError:
+                lines = ("(the journal did not answer)",)
             except HealthdError as err:
                 lines = (f"(the journal could not be read: {err.message})",)
         evidence = Evidence(
@@ -217,12 +229,10 @@ def _shown(facts: UnitFacts | None, invocation: str) -> dict[str, str]:
     if facts is None:
         return {}
     return {
-        "invocation": invocation,
-        "active_state": facts.active_state.value,
-        "sub_state": facts.sub_state,
+        "state": f"{facts.active_state} ({facts.sub_state})",
+        "ended": end_in_words(facts),
         "result": facts.result,
-        "exit_code": str(facts.exit_code),
-        "exit_status": str(facts.exit_status),
-        "n_restarts": str(facts.n_restarts),
-        "fragment_path": facts.fragment_path,
+        "restarts": str(facts.n_restarts),
+        "unit_file": facts.fragment_path,
+        "invocation": invocation,
     }

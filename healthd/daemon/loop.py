@@ -43,7 +43,7 @@ class Loop:
         self.first_start = first_start
         #: Whether all units have been looked at once; a first start lasts until then.
         self.passed = False
-        self.sequence = saver.meta.sequence_mark + 1
+        self.sequence = saver.first_sequence
         self._saver = saver
         self._clock = clock
         self._machine_restarts_us: deque[int] = deque(maxlen=256)
@@ -72,8 +72,10 @@ class Loop:
         """Write the marks by which the next start carries on, and what is owed to the store."""
         await self._saver.save((), self.stories)
 
-    async def run(self, act: Act) -> None:
-        """Judge for ever. *act* starts a step's effects, told whether it is saved, and returns."""
+    async def run(self, act: Act, ended: Callable[[], None]) -> None:
+        """Judge for ever. *act* starts a step's effects, told whether it is saved, and returns;
+        *ended* is called after the steps of each turn.
+        """
         while True:
             events = await self.inbox.take(_EVENTS_A_TURN)
             self._judging = True
@@ -81,6 +83,7 @@ class Loop:
             saved = await self._saver.save_changes(steps, self.stories)
             for step in steps:
                 act(step, saved)
+            ended()
             self._end_turn()
 
     async def turned(self) -> None:
@@ -121,7 +124,7 @@ class Loop:
         if not effects and _shown(before) != _shown(after):
             # Readers keep what they rendered until this number moves.
             self.sequence += 1
-        return Step(name, before, after, tuple(numbered))
+        return Step(name, event, before, after, tuple(numbered))
 
     def _scene(self) -> Scene:
         return Scene(

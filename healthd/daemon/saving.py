@@ -5,6 +5,7 @@ A store that cannot be written never stops the watch: what is owed is written wi
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 
@@ -15,7 +16,9 @@ from healthd.daemon.clock import Clock
 from healthd.errors import HealthdError
 from healthd.model import (
     MINUTE_US,
+    Delivered,
     Effect,
+    Event,
     Incident,
     IncidentId,
     IncidentStep,
@@ -37,9 +40,48 @@ class Step(Struct, frozen=True):
     """What one event did to one story. *effects* in order, each with its number in the sequence."""
 
     name: str
+    event: Event
     before: Story
     after: Story
     effects: tuple[tuple[Effect, int], ...]
+
+
+class Owed:
+    """What the store does not have yet."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self.incidents: dict[IncidentId, Incident] = {}
+        self.notices: dict[str, Notice] = {}
+        self.drops: set[str] = set()
+
+    def __bool__(self) -> bool:
+        return bool(self.names or self.incidents or self.notices or self.drops)
+
+    def add(self, step: Step) -> None:
+        """What of one step a restart would miss."""
+        if _lasting(step.before) != _lasting(step.after):
+            self.names.add(step.name)
+        if isinstance(step.event, Delivered) and step.event.drop:
+            self.notices.pop(step.event.drop, None)
+            self.drops.add(step.event.drop)
+        for effect, _ in step.effects:
+            match effect:
+                case IncidentStep(incident=incident):
+                    self.incidents[incident.id] = incident
+                case Tell(notice=notice):
+                    self.notices[notice.id] = notice
+                    self.drops.discard(notice.id)
+                case _:
+                    pass
+
+    def with_older(self, older: Owed) -> None:
+        """Take back what could not be written; what has come since is newer."""
+        self.names |= older.names
+        self.incidents = older.incidents | self.incidents
+        self.drops |= older.drops - self.notices.keys()
+        kept = {i: n for i, n in older.notices.items() if i not in self.drops}
+        self.notices = kept | self.notices
 
 
 class Saver:
@@ -50,57 +92,48 @@ class Saver:
     def __init__(
         self, store: Store, clock: Clock, meta: Meta, on_trouble: Callable[[str], None]
     ) -> None:
-        self.meta = replace(meta, sequence_mark=meta.sequence_mark + _SEQUENCE_STRIDE)
+        # With a new store the numbers go on above those of the one that is gone.
+        mark = meta.sequence_mark or clock.now().wall_at // 1000
+        self.meta = replace(meta, sequence_mark=mark + _SEQUENCE_STRIDE)
+        self.first_sequence = mark + 1
         self._store = store
         self._clock = clock
         self._on_trouble = on_trouble
         self._trouble = ""
-        self._names: set[str] = set()
-        self._incidents: dict[IncidentId, Incident] = {}
-        self._notices: dict[str, Notice] = {}
+        self._owed = Owed()
+        self._pen = asyncio.Lock()
 
     async def save_changes(self, steps: Sequence[Step], stories: Mapping[str, Story]) -> bool:
         """Whether all that a restart would miss is durable; nothing to write is well too."""
-        self._owe(steps)
-        if not (self._names or self._incidents or self._notices):
-            return True
-        return await self.save(steps, stories)
+        for step in steps:
+            self._owed.add(step)
+        return not self._owed or await self.save(steps, stories)
 
     async def save(self, steps: Sequence[Step], stories: Mapping[str, Story]) -> bool:
         """Write what is owed, and the marks. *steps*: the sequence has come as far as theirs."""
-        self._mark(max((n for step in steps for _, n in step.effects), default=0))
-        kept = [stories[name] for name in self._names if name in stories]
+        async with self._pen:
+            owed, self._owed = self._owed, Owed()
+            self._mark(max((n for step in steps for _, n in step.effects), default=0))
+            try:
+                await self._store.commit(self._batch(owed, stories))
+            except HealthdError as err:
+                self._owed.with_older(owed)
+                self._say(err.message)
+                return False
+            self._say("")
+            return True
+
+    def _batch(self, owed: Owed, stories: Mapping[str, Story]) -> Batch:
+        kept = [stories[name] for name in owed.names if name in stories]
         incidents = {i.id: i for story in kept for i in story.incidents}
-        batch = Batch(
+        return Batch(
             stories=tuple(kept),
-            gone=tuple(name for name in self._names if name not in stories),
-            incidents=tuple((self._incidents | incidents).values()),
-            outbox_add=tuple(self._notices.values()),
+            gone=tuple(name for name in owed.names if name not in stories),
+            incidents=tuple((owed.incidents | incidents).values()),
+            outbox_add=tuple(owed.notices.values()),
+            outbox_drop=tuple(owed.drops),
             meta=self.meta,
         )
-        try:
-            await self._store.commit(batch)
-        except HealthdError as err:
-            self._say(err.message)
-            return False
-        self._names.clear()
-        self._incidents.clear()
-        self._notices.clear()
-        self._say("")
-        return True
-
-    def _owe(self, steps: Sequence[Step]) -> None:
-        for step in steps:
-            if _lasting(step.before) != _lasting(step.after):
-                self._names.add(step.name)
-            for effect, _ in step.effects:
-                match effect:
-                    case IncidentStep(incident=incident):
-                        self._incidents[incident.id] = incident
-                    case Tell(notice=notice):
-                        self._notices[notice.id] = notice
-                    case _:
-                        pass
 
     def _mark(self, sequence: int) -> None:
         now = self._clock.now()

@@ -8,7 +8,8 @@ from healthd.bus.api import NAME, Api
 from healthd.bus.connection import Connection
 from healthd.daemon.clock import Clock
 from healthd.daemon.inbox import Inbox
-from healthd.daemon.units import Naming, Units
+from healthd.daemon.naming import Naming
+from healthd.daemon.units import Units
 from healthd.host.systemd import Systemd
 from healthd.model import Story
 

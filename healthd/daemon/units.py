@@ -15,15 +15,16 @@ from msgspec.structs import replace
 
 from healthd.daemon.clock import Clock
 from healthd.daemon.inbox import Inbox
+from healthd.daemon.naming import Naming
+from healthd.daemon.stopping import MachineStop
 from healthd.errors import HealthdError
 from healthd.host import journal
 from healthd.host.systemd import Systemd, UnitRow
 from healthd.host.unit_facts import merge
 from healthd.judge.endings import Endings
 from healthd.judge.run import gap_end, unseen_end
-from healthd.judge.watched import is_watched
+from healthd.judge.watched import is_service, is_watched
 from healthd.model import (
-    Aspect,
     Began,
     BootFinished,
     Check,
@@ -50,23 +51,10 @@ Spawn = Callable[[Coroutine[object, object, None]], object]
 
 _READS_AT_ONCE = 16
 _READS_AT_MOST = 3
+_BETWEEN_READS_S = 0.25
+_JOURNAL_LIMIT_S = 5.0
 _SETTLE_S = 1.0
 _RECONCILE_S = 300.0
-
-
-class Naming:
-    """What the settings say about units: which checks, which names, what is ignored."""
-
-    def __init__(
-        self,
-        *,
-        checks: Callable[[UnitName], tuple[Check, ...]],
-        names: frozenset[UnitName],
-        ignored: Callable[[str], str],
-    ) -> None:
-        self.checks = checks
-        self.names = names
-        self.ignored = ignored
 
 
 class Units:
@@ -92,7 +80,11 @@ class Units:
         self._facts: dict[str, UnitFacts] = {}
         self._heard: Counter[str] = Counter()
         self._no_check: set[str] = set()
-        self._strangers: set[str] = set()
+        self._one_at_a_time = asyncio.Lock()
+        self._stop = MachineStop()
+        #: Set once a pass over all units was whole.
+        self.passed = asyncio.Event()
+        self._missed = False
         self._rousing: asyncio.Event = asyncio.Event()
         self._reloading = False
         self._reads = asyncio.Semaphore(_READS_AT_ONCE)
@@ -118,6 +110,11 @@ class Units:
             if not self._reloading:
                 await self.reconcile()
 
+    @property
+    def frozen(self) -> bool:
+        """Whether the machine is stopping: what ends now ends for that."""
+        return self._stop.under_way
+
     async def settings_changed(self) -> None:
         """Look at everything again with what the settings say now."""
         self._no_check.clear()
@@ -125,12 +122,17 @@ class Units:
 
     async def reconcile(self) -> None:
         """Find what a lost signal missed."""
-        self._strangers.clear()
+        async with self._one_at_a_time:
+            await self._reconcile()
+
+    async def _reconcile(self) -> None:
+        self._missed = False
         try:
             loaded = {str(row.name): row for row in await self._systemd.list_units()}
+            self._no_check &= loaded.keys()
             absent = self._expected() - loaded.keys()
             others = await self._systemd.list_by_names(tuple(absent)) if absent else ()
-            services = [row for row in loaded.values() if row.name.endswith(".service")]
+            services = [row for row in loaded.values() if is_service(row.name)]
             unknown = {row.name for row in services} - self._no_check
             # Before they are read: what happens between the two would be told to nobody.
             await self._systemd.watch({*self._facts, *unknown, *absent})
@@ -139,10 +141,15 @@ class Units:
                     group.create_task(self._compare(row, loaded))
                 for row in others:
                     group.create_task(self._compare_absent(row))
+                # systemd answers about an alias under the unit's own name.
+                for name in absent & self._naming().names - {row.name for row in others}:
+                    group.create_task(self._adopt(name))
             await self._systemd.watch(self._facts)
         except* HealthdError as errors:
             log.warning("systemd could not be asked: %s", errors.exceptions[0])
-            self._rousing.set()
+            self._miss()
+        if not self._missed:
+            self.passed.set()
 
     def read_soon(self, unit: str, *, due: bool = False, asked: bool = False) -> None:
         """Read a unit again; reads asked for while one is under way become one more."""
@@ -172,6 +179,9 @@ class Units:
             if again is None:
                 del self._reading[unit]
                 return
+            # A unit that loops is not read as fast as systemd answers.
+            await asyncio.sleep(_BETWEEN_READS_S)
+            again = self._reading[unit] or again
             self._reading[unit] = None
             want = again
 
@@ -189,14 +199,14 @@ class Units:
                 return facts
             except HealthdError as err:
                 log.warning("%s could not be read: %s", unit, err)
-                self._rousing.set()
+                self._miss()
                 return None
 
     async def _compare(self, row: UnitRow, loaded: Mapping[str, UnitRow]) -> None:
         if row.name in self._no_check:
             return
         known = self._facts.get(row.name)
-        if known is not None and not self._is_watched(known, row.name):
+        if known is not None and not self._checks(known):
             self._no_check.add(row.name)
             self._drop(row.name)
             return
@@ -231,15 +241,16 @@ class Units:
             return
         if unit != facts.id:
             self.aliases[unit] = facts.id
-        if not self._is_watched(facts, unit):
+        if not self._checks(facts):
             self._no_check.add(unit)
             self._drop(unit)
             return
         first = facts.id not in self._facts
         self._facts[facts.id] = facts
+        # First, so that there is a story that what follows can be told to.
+        self._declare(facts)
         if self._endings.prime(facts) or first:
             await self._bridge_gap(facts)
-        self._declare(facts)
         self._put_read(UnitSeen(facts, fresh=True, due=True), facts)
 
     def _put_read(self, want: UnitSeen, facts: UnitFacts) -> None:
@@ -247,10 +258,19 @@ class Units:
         current = self._facts.get(facts.id, facts)
         self._inbox.put(facts.id, replace(want, facts=current, fresh=current == facts))
 
-    def _is_watched(self, facts: UnitFacts, name: str) -> bool:
+    def _checks(self, facts: UnitFacts) -> tuple[Check, ...]:
+        """The unit's checks: its liveness, if it is a service to watch, and what is declared for
+        it under any of its names; none = nobody looks at it.
+        """
         naming = self._naming()
-        named = facts.id in naming.names or name in naming.names
-        return is_watched(facts, named=named, ignored=bool(naming.ignored(facts.id)))
+        names = {str(facts.id), *(n for n, unit in self.aliases.items() if unit == facts.id)}
+        named, ignored = bool(names & naming.names), bool(naming.ignored(facts.id))
+        checks = []
+        if is_watched(facts, named=named, ignored=ignored):
+            checks.append(naming.liveness(facts.id, declared=bool(names & naming.declared)))
+        for name in sorted(names):
+            checks += [replace(c, unit=facts.id) for c in naming.checks.get(UnitName(name), ())]
+        return tuple(checks)
 
     async def _bridge_gap(self, facts: UnitFacts) -> None:
         """Find out how the invocation ended whose end no signal told: we were away, or deaf."""
@@ -270,15 +290,7 @@ class Units:
 
     def _declare(self, facts: UnitFacts) -> None:
         """Tell the story which checks it has, where that is new."""
-        own = self._naming().checks(facts.id)
-        aliased = tuple(
-            replace(c, unit=facts.id)
-            for name, unit in self.aliases.items()
-            if unit == facts.id
-            for c in self._naming().checks(UnitName(name))
-            if c.aspect is not Aspect.LIVENESS
-        )
-        checks = (*own, *aliased)
+        checks = self._checks(facts)
         story = self._stories.get(facts.id)
         if story is None or tuple(w.check for w in story.watches) != checks:
             self._inbox.put(facts.id, Declared(checks))
@@ -291,20 +303,18 @@ class Units:
             self._inbox.put(unit, Declared(()))
 
     def _on_signal(self, signal: SystemdSignal) -> None:
+        if self._stop.heard(signal):
+            self._rouse()
+        if self.frozen:
+            return
         now = self._clock.now()
         for unit, event in self._endings.feed(signal, now):
             self._inbox.put(unit, event)
             if unit in self._facts and not isinstance(signal, UnitChanged):
                 self._inbox.put(unit, UnitSeen(self._facts[unit]))
         match signal:
-            case UnitChanged(unit=unit, interface=interface, properties=properties):
-                self._heard[unit] += 1
-                facts = self._facts.get(unit)
-                if facts is not None:
-                    offset_us = self._clock.steady_minus_monotonic_us()
-                    facts = merge(facts, interface, properties, offset_us)
-                    self._facts[unit] = facts
-                    self._inbox.put(unit, UnitSeen(facts))
+            case UnitChanged():
+                self._changed(signal)
             case JobRemoved(unit=unit):
                 self._meet(unit)
             case Reloading(active=active):
@@ -320,6 +330,24 @@ class Units:
             case _:
                 pass
 
+    def _miss(self) -> None:
+        """Something could not be asked: soon again."""
+        self._missed = True
+        self._rousing.set()
+
+    def _changed(self, signal: UnitChanged) -> None:
+        unit = signal.unit
+        self._heard[unit] += 1
+        facts = self._facts.get(unit)
+        if facts is None:
+            return
+        offset_us = self._clock.steady_minus_monotonic_us()
+        facts = merge(facts, signal.interface, signal.properties, offset_us)
+        self._facts[unit] = facts
+        # systemd sends Service first and Unit right after: half of a change is nothing to judge.
+        if signal.interface == "Unit":
+            self._inbox.put(unit, UnitSeen(facts))
+
     def _rouse(self) -> None:
         """What a unit is may have changed: all of them are asked again soon."""
         self._no_check.clear()
@@ -327,14 +355,17 @@ class Units:
 
     def _meet(self, unit: str) -> None:
         """A job of a unit that we do not know has ended: a service that was not loaded before."""
-        if unit.endswith(".service") and unit not in self._facts and unit not in self._no_check:
-            self._strangers.add(unit)
+        if is_service(unit) and unit not in self._facts and unit not in self._no_check:
             self._rousing.set()
 
 
 async def _written_of(invocation: str) -> JobStop | None:
     try:
-        return await asyncio.to_thread(journal.how_it_ended, invocation)
+        async with asyncio.timeout(_JOURNAL_LIMIT_S):
+            return await asyncio.to_thread(journal.how_it_ended, invocation)
+    except TimeoutError:
+        log.warning("the journal did not answer within %g s", _JOURNAL_LIMIT_S)
+        return None
     except HealthdError as err:
         log.warning("%s", err)
         return None

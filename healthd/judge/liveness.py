@@ -119,7 +119,9 @@ def pending_restart(sight: Sight) -> Look | None:
     due_us = (facts.state_change_us or sight.now.steady_us) + max(0, facts.restart_delay_for_us)
     left_us = due_us - sight.now.steady_us
     soon = f"restarts in {duration(left_us)}" if left_us > 0 else "restarts now"
-    if facts.result in CLEAN_RESULTS:
+    # When the restart comes, Result is that of the new run before the state is.
+    last = sight.last
+    if facts.result in CLEAN_RESULTS and (last is None or last.clean):
         return ok(f"{soon}, after a clean end")
     endless = facts.restart_delay_for_us < 0
     if not endless and left_us <= -LATE_US:

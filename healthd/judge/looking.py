@@ -50,7 +50,7 @@ def take(turn: Turn, watch: Watch, look: Look, *, asked: bool = False) -> None:
     turn.put_watch(judged)
     until_us = 0
     if turn.scene.policy.watch_enabled:
-        until_us = _incident(turn, judged, look, counts=counts)
+        until_us = _incident(turn, judged, look, counts=_is_apart(turn, watch))
     _schedule(turn, judged, look, until_us)
     turn.publish(judged.check.key, watch.verdict if watch.present else None)
 
@@ -72,10 +72,15 @@ def at_rest(turn: Turn, watch: Watch) -> None:
 
 def _counts(turn: Turn, watch: Watch, look: Look, *, asked: bool = False) -> bool:
     """Whether *look* may add to a streak: `retry` after the last that did, or with other news."""
-    since_us = turn.scene.now.steady_us - watch.counted_us
-    if since_us >= watch.check.rules.retry_us * _ALMOST:
+    if _is_apart(turn, watch):
         return True
     return not asked and look.outcome is not watch.last_outcome
+
+
+def _is_apart(turn: Turn, watch: Watch) -> bool:
+    """Whether `retry` has passed since the last look that counted; only so does one settle."""
+    since_us = turn.scene.now.steady_us - watch.counted_us
+    return since_us >= watch.check.rules.retry_us * _ALMOST
 
 
 def _in_grace(turn: Turn, watch: Watch) -> bool:

@@ -70,11 +70,12 @@ class RepairFinished(Struct, frozen=True, tag=True):
 
 
 class Delivered(Struct, frozen=True, tag=True):
-    """A channel delivered a notice."""
+    """A channel delivered a notice. *drop*: the notice that the outbox need not keep, or ""."""
 
     incident: IncidentId
     edition: Edition
     channel: str
+    drop: str = ""
 
 
 class Woken(Struct, frozen=True, tag=True):

@@ -140,7 +140,6 @@ class Scene(Struct, frozen=True):
     now: Now
     policy: Policy = Policy()
     first_start: bool = False
-    frozen: bool = False
     machine_restarts_us: tuple[int, ...] = ()
     next_incident: IncidentId = IncidentId(1)
     next_attempt: AttemptId = AttemptId(1)

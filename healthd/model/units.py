@@ -123,7 +123,6 @@ class Run(Struct, frozen=True):
     invocation: str = ""
     active_state: ActiveState = ActiveState.UNKNOWN
     n_restarts: int = 0
-    boot: str = ""
     started_us: int = 0
     last: End | None = None
     ends: tuple[End, ...] = ()
