@@ -19,6 +19,7 @@ from healthd.model import (
     CheckRow,
     Closing,
     Evidence,
+    Incident,
     IncidentId,
     IncidentRow,
     RestartAsked,
@@ -80,7 +81,11 @@ class Desk:
             closing=Closing(which.ending) if which.ending else None,
             limit=which.limit,
         )
-        return tuple(snapshot.incident_row(incident) for incident in found)
+        # The open ones as they are now: a store that cannot be written does not have them.
+        current = {i.id: i for i in self._daemon.loop.open_incidents() if _asked_for(i, which)}
+        by_id = {i.id: i for i in found} | current
+        newest = sorted(by_id, reverse=True)[: which.limit or None]
+        return tuple(snapshot.incident_row(by_id[number]) for number in newest)
 
     async def incident(self, number: IncidentId) -> IncidentRow:
         found = await self._daemon.store.incident(number)
@@ -137,7 +142,7 @@ class Desk:
             raise HealthdError("unit-missing", f"healthd does not watch {unit}")
         known = {a.id for a in loop.stories[unit].attempts}
         loop.inbox.put(unit, RestartAsked(by))
-        await loop.turned()
+        await loop.caught_up()
         story = loop.stories[unit]
         mine = next((a for a in story.attempts if a.by == by and a.id not in known), None)
         if mine is None:
@@ -164,3 +169,10 @@ class Desk:
         watching, why = self.watching()
         if not watching and not self._daemon.config.settings.enabled:
             raise HealthdError("switched-off", f"healthd is {why}")
+
+
+def _asked_for(incident: Incident, which: IncidentFilter) -> bool:
+    """Whether an open incident is among those that a caller asked for."""
+    return (
+        not which.ending and which.key in ("", incident.key) and which.unit in ("", incident.unit)
+    )

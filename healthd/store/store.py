@@ -76,6 +76,8 @@ class Store:
         self._folder = folder
         self._cap_bytes = cap_bytes
         self._sound = True
+        # One history is read at a time: a flood of readers puts one slice before a commit, no more.
+        self._history = asyncio.Lock()
 
     @classmethod
     async def open(
@@ -130,13 +132,14 @@ class Store:
         query = Query(open_only, key, unit, since_at, closing)
         found: list[Incident] = []
         before: bytes | None = None
-        while True:
-            some, before = await self._run(
-                partial(self._env.read, partial(_matching, query=query, before=before))
-            )
-            found += some
-            if before is None or 0 < limit <= len(found):
-                return tuple(found[:limit] if limit > 0 else found)
+        async with self._history:
+            while True:
+                some, before = await self._run(
+                    partial(self._env.read, partial(_matching, query=query, before=before))
+                )
+                found += some
+                if before is None or 0 < limit <= len(found):
+                    return tuple(found[:limit] if limit > 0 else found)
 
     async def incident(self, number: IncidentId) -> Incident | None:
         return await self._run(partial(self._one, Table.INCIDENTS, number, Incident))
