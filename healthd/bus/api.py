@@ -13,13 +13,22 @@ from healthd.bus.callers import Callers
 from healthd.bus.changes import Changes
 from healthd.bus.connection import Connection
 from healthd.bus.contract import interfaces, shipped
-from healthd.bus.desk import Authorize, Desk, Permission
+from healthd.bus.desk import Authorize, Desk
 from healthd.bus.export import Exporter, Spawn
 from healthd.bus.filters import check_filter, incident_filter
 from healthd.bus.message import INTERACTIVE_AUTHORIZATION_REQUIRED, INVALID_ARGS, Call
 from healthd.bus.objects import READ_LIMIT_S, Acting, Reading, Served
 from healthd.errors import HealthdError
-from healthd.model import Change, CheckKey, CheckRow, IncidentId, IncidentRow, Notice, State
+from healthd.model import (
+    Change,
+    CheckKey,
+    CheckRow,
+    IncidentId,
+    IncidentRow,
+    Notice,
+    Permission,
+    State,
+)
 
 NAME = "org.healthd1"
 PATH = "/org/healthd1"
@@ -212,7 +221,7 @@ class Api:
     async def _allowed(self, call: Call, verb: str, details: dict[str, str]) -> None:
         """Raises HealthdError unless polkit lets the caller do this."""
         action = f"{NAME}.{verb}"
-        match Permission(await self._authorize(call.sender, action, details, call.interactive)):
+        match await self._authorize(call.sender, action, details, call.interactive):
             case Permission.GRANTED:
                 return
             case Permission.PASSWORD if not call.interactive:

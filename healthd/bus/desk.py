@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from enum import StrEnum
 from typing import Protocol
 
 from healthd.bus.filters import IncidentFilter
-from healthd.model import CheckKey, CheckRow, Evidence, IncidentId, IncidentRow, State, UnitName
+from healthd.model import (
+    CheckKey,
+    CheckRow,
+    Evidence,
+    IncidentId,
+    IncidentRow,
+    Permission,
+    State,
+    UnitName,
+)
 
-
-class Permission(StrEnum):
-    """What polkit says of a caller. PASSWORD: yes, once somebody has typed one."""
-
-    GRANTED = "yes"
-    REFUSED = "no"
-    PASSWORD = "challenge"
-
-
-# Sender (a unique name), action, details, whether the caller may be asked for a password; answers
-# with a Permission's value.
-Authorize = Callable[[str, str, Mapping[str, str], bool], Awaitable[str]]
+# Sender (a unique name), action, details, whether the caller may be asked for a password.
+Authorize = Callable[[str, str, Mapping[str, str], bool], Awaitable[Permission]]
 
 
 class Desk(Protocol):

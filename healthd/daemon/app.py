@@ -18,7 +18,6 @@ from msgspec.structs import replace
 from healthd import __version__
 from healthd.bus.api import Api
 from healthd.bus.connection import Connection
-from healthd.bus.desk import Permission
 from healthd.channels import entries
 from healthd.channels.base import Entry
 from healthd.channels.journal import SOCKET, Journal
@@ -40,7 +39,7 @@ from healthd.daemon.saving import Saver
 from healthd.daemon.session import Session
 from healthd.errors import HealthdError
 from healthd.host.polkit import authorize
-from healthd.model import Aspect, CheckKey, Declared, Look, Looked, UnitName, Woken
+from healthd.model import Aspect, CheckKey, Declared, Look, Looked, Permission, UnitName, Woken
 from healthd.settings.faults import Faults
 from healthd.store.records import Loaded
 from healthd.store.store import Store
@@ -220,7 +219,7 @@ class Daemon:
         if self.session is None:
             return Permission.REFUSED
         connection = self.session.connection
-        return Permission(await authorize(connection, sender, action, details, interactive))
+        return await authorize(connection, sender, action, details, interactive)
 
     async def _listens(self, unit: UnitName) -> Sequence[tuple[str, str]]:
         if self.session is None:

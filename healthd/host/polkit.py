@@ -9,10 +9,10 @@ import asyncio
 import logging
 import secrets
 from collections.abc import Mapping
-from enum import StrEnum
 
 from healthd.bus.connection import Connection, Variant
 from healthd.errors import HealthdError
+from healthd.model import Permission
 
 log = logging.getLogger(__name__)
 
@@ -26,14 +26,6 @@ ANSWER_LIMIT_S = 10.0
 PERSON_LIMIT_S = 300.0
 
 
-class Allowed(StrEnum):
-    """What polkit says. CHALLENGE: yes, once somebody has typed a password."""
-
-    YES = "yes"
-    NO = "no"
-    CHALLENGE = "challenge"
-
-
 async def authorize(
     connection: Connection,
     sender: str,
@@ -42,7 +34,7 @@ async def authorize(
     interactive: bool,
     *,
     limit_s: float | None = None,
-) -> Allowed:
+) -> Permission:
     """Whether the owner of the unique name *sender* may do *action*.
 
     *details* are shown to whoever is asked for a password and reach polkit's rules. *interactive*:
@@ -70,22 +62,22 @@ async def authorize(
         log.warning("polkit does not say whether %s may %s: %s", sender, action, err.message)
         if err.code == "bus-slow":
             take_back(connection, question)
-        return Allowed.NO
+        return Permission.REFUSED
     except asyncio.CancelledError:
         take_back(connection, question)
         raise
     return decode(answer)
 
 
-def decode(answer: object) -> Allowed:
+def decode(answer: object) -> Permission:
     """CheckAuthorization's (bba{ss}): authorized, challenge, details."""
     match answer:
         case [True, *_]:
-            return Allowed.YES
+            return Permission.GRANTED
         case [False, True, *_]:
-            return Allowed.CHALLENGE
+            return Permission.PASSWORD
         case _:
-            return Allowed.NO
+            return Permission.REFUSED
 
 
 def take_back(connection: Connection, question: str) -> None:

@@ -146,6 +146,14 @@ class AttemptResult(StrEnum):
     UNKNOWN = "unknown"
 
 
+class Permission(StrEnum):
+    """What polkit says of a caller. PASSWORD: yes, once somebody has typed one."""
+
+    GRANTED = "granted"
+    REFUSED = "refused"
+    PASSWORD = "password"
+
+
 class Urgency(StrEnum):
     """How loud a notice may be."""
 

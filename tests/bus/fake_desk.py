@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from healthd.bus.desk import Authorize, Permission
+from healthd.bus.desk import Authorize
 from healthd.bus.filters import IncidentFilter
 from healthd.errors import HealthdError
 from healthd.model import (
@@ -15,6 +15,7 @@ from healthd.model import (
     Evidence,
     IncidentId,
     IncidentRow,
+    Permission,
     State,
     TellingRow,
     UnitName,
@@ -161,7 +162,7 @@ class FakePolkit:
 
     async def authorize(
         self, sender: str, action: str, details: Mapping[str, str], interactive: bool
-    ) -> str:
+    ) -> Permission:
         self.asked.append((sender, action, dict(details), interactive))
         if self.instead is not None:
             return await self.instead(sender, action, details, interactive)

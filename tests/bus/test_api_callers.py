@@ -10,12 +10,12 @@ import pytest
 
 from healthd.bus.api import MANAGER, NAME, PATH
 from healthd.bus.connection import BUS_NAME, BUS_PATH, Connection
-from healthd.bus.desk import Permission
 from healthd.bus.library import Library
 from healthd.bus.message import BusError, Variant
 from healthd.bus.objects import PROPERTIES
 from healthd.errors import HealthdError
 from healthd.host.polkit import authorize
+from healthd.model import Permission
 from tests.bus.api_bench import LIMIT_S, Bench, refused, served_api  # noqa: F401 - a fixture
 from tests.bus.fake_desk import LIVENESS, NGINX, check_row
 from tests.bus.polkit import MockPolkit

@@ -9,7 +9,8 @@ import pytest
 
 from healthd.bus.connection import Call, Connection
 from healthd.bus.library import Library
-from healthd.host.polkit import POLKIT, Allowed, authorize
+from healthd.host.polkit import POLKIT, authorize
+from healthd.model import Permission
 from tests.bus.polkit import MockPolkit
 
 ACTION = "org.healthd1.restart-unit"
@@ -28,15 +29,23 @@ async def test_polkit_says_yes_to_what_it_allows(
 ) -> None:
     """The answer belongs to one action."""
     sender = connection.unique_name
-    assert await authorize(connection, sender, ACTION, {"unit": "a.service"}, False) is Allowed.NO
+    assert (
+        await authorize(connection, sender, ACTION, {"unit": "a.service"}, False)
+        is Permission.REFUSED
+    )
     await polkit.allow(ACTION)
-    assert await authorize(connection, sender, ACTION, {"unit": "a.service"}, False) is Allowed.YES
-    assert await authorize(connection, sender, "org.healthd1.look", {}, False) is Allowed.NO
+    assert (
+        await authorize(connection, sender, ACTION, {"unit": "a.service"}, False)
+        is Permission.GRANTED
+    )
+    assert await authorize(connection, sender, "org.healthd1.look", {}, False) is Permission.REFUSED
 
 
 async def test_absent_polkit_means_no(connection: Connection) -> None:
     """A minimal server has none."""
-    assert await authorize(connection, connection.unique_name, ACTION, {}, False) is Allowed.NO
+    assert (
+        await authorize(connection, connection.unique_name, ACTION, {}, False) is Permission.REFUSED
+    )
 
 
 async def test_silent_polkit_means_no(connection: Connection, polkit: MockPolkit) -> None:
@@ -44,7 +53,9 @@ async def test_silent_polkit_means_no(connection: Connection, polkit: MockPolkit
     await polkit.allow(ACTION)
     await polkit.hang()
     sender = connection.unique_name
-    assert await authorize(connection, sender, ACTION, {}, False, limit_s=0.05) is Allowed.NO
+    assert (
+        await authorize(connection, sender, ACTION, {}, False, limit_s=0.05) is Permission.REFUSED
+    )
 
 
 class Authority:
@@ -87,7 +98,7 @@ async def test_what_polkit_is_asked(
         assert (action, details, flags) == (ACTION, {"unit": "a.service"}, int(interactive))
         assert question
         call.reply("(bba{ss})", ((False, True, {}),))
-        assert await asking is Allowed.CHALLENGE
+        assert await asking is Permission.PASSWORD
 
 
 async def test_a_question_nobody_waits_for_is_taken_back(
@@ -101,7 +112,10 @@ async def test_a_question_nobody_waits_for_is_taken_back(
         assert await authority.taken_back.get() == call.body[4]
         with pytest.raises(asyncio.CancelledError):
             await asking
-        assert await authorize(connection, ":1.77", ACTION, {}, True, limit_s=0.05) is Allowed.NO
+        assert (
+            await authorize(connection, ":1.77", ACTION, {}, True, limit_s=0.05)
+            is Permission.REFUSED
+        )
         await authority.taken_back.get()
 
 
@@ -117,4 +131,4 @@ async def test_an_answer_that_makes_no_sense_means_no(
     async with asyncio.timeout(LIMIT_S):
         call = await authority.asked.get()
         call.reply(answer[0], (answer[1],))
-        assert await asking is Allowed.NO
+        assert await asking is Permission.REFUSED
