@@ -49,6 +49,7 @@ log = logging.getLogger("healthd")
 _RECONNECT_WITHIN_S = 5.0
 _RECONNECT_PAUSE_S = 0.2
 _TEND_EVERY_S = 3600.0
+_TRY_AGAIN_S = 60.0
 _CATCH_UP_LIMIT_S = 2.0
 # While the machine stops nothing is looked at; whether it still does is asked this much later.
 _THAW_US = 5_000_000
@@ -356,8 +357,9 @@ async def _tend(daemon: Daemon) -> None:
             await daemon.store.prune(now_at, keep_us=keep_us)
         except HealthdError as err:
             log.error("the store could not be tended: %s", err)
-        await daemon.loop.save()
-        await asyncio.sleep(_TEND_EVERY_S)
+        well = await daemon.loop.save()
+        # A disk that is full now may have room soon, whether anything changes or not.
+        await asyncio.sleep(_TEND_EVERY_S if well else _TRY_AGAIN_S)
 
 
 def _stop_signals() -> asyncio.Event:

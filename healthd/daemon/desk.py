@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -58,8 +58,11 @@ class Desk:
     def counts(self) -> dict[str, int]:
         return snapshot.counts(w for s in self._stories() for w in s.watches)
 
-    def worst(self) -> State:
-        return snapshot.worst(self.counts())
+    def has_check(self, key: CheckKey) -> bool:
+        return self._daemon.loop.story_of(key) is not None
+
+    def worst(self, counts: Mapping[str, int]) -> State:
+        return snapshot.worst(counts)
 
     def watching(self) -> tuple[bool, str]:
         settings = self._daemon.config.settings

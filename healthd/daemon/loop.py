@@ -68,9 +68,9 @@ class Loop:
         """Readers are shown something else than before, though no check has changed."""
         self.sequence += 1
 
-    async def save(self) -> None:
+    async def save(self) -> bool:
         """Write the marks by which the next start carries on, and what is owed to the store."""
-        await self._saver.save((), self.stories)
+        return await self._saver.save((), self.stories)
 
     async def run(self, act: Act, ended: Callable[[], None]) -> None:
         """Judge for ever. *act* starts a step's effects, told whether it is saved, and returns;
