@@ -121,7 +121,8 @@ def _of_this_invocation(watch: Watch, facts: UnitFacts) -> Watch:
             grace_until_us=started_us + grace_us if started_us else 0,
         )
     if facts.active_enter_us > watch.looked_us:
-        return replace(watch, grace_until_us=facts.active_enter_us + grace_us)
+        grace_until_us = max(watch.grace_until_us, facts.active_enter_us + grace_us)
+        return replace(watch, grace_until_us=grace_until_us)
     return watch
 
 

@@ -158,8 +158,10 @@ class LawfulPlay(Play):
         made = [a for a in self.own.values() if counted(a)]
         assert len(made) <= self.most_allowed, "more than max_attempts"
         alive = [i for i in self.story.incidents if is_open(i) or may_reopen(i, scene.now)]
-        if not alive and not any(a.result is AttemptResult.PENDING for a in self.story.attempts):
-            self.own, self.most_allowed = {}, 0
+        if not alive:
+            kept = {a.id for a in self.story.attempts}
+            self.own = {n: a for n, a in self.own.items() if n in kept}
+            self.most_allowed = max(scene.policy.max_attempts, len(self.own))
 
     # ---- notices
 
