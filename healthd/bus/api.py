@@ -6,7 +6,7 @@ asked, and only then the daemon.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from healthd.bus import rows
 from healthd.bus.callers import Callers
@@ -14,7 +14,7 @@ from healthd.bus.changes import Changes
 from healthd.bus.connection import Connection
 from healthd.bus.contract import interfaces, shipped
 from healthd.bus.desk import Authorize, Desk
-from healthd.bus.export import Exporter, Spawn
+from healthd.bus.export import LIMITS_EXCEEDED, Exporter, Spawn
 from healthd.bus.filters import check_filter, incident_filter
 from healthd.bus.message import INTERACTIVE_AUTHORIZATION_REQUIRED, INVALID_ARGS, Call
 from healthd.bus.objects import READ_LIMIT_S, Acting, Reading, Served
@@ -41,6 +41,7 @@ ERRORS = {
     "not-allowlisted": "org.healthd1.Error.NotAllowlisted",
     "never-restart": "org.healthd1.Error.NeverRestart",
     "rate-limited": "org.healthd1.Error.RateLimited",
+    "too-many-wait": LIMITS_EXCEEDED,
     "invalid-settings": "org.healthd1.Error.InvalidSettings",
     "switched-off": "org.healthd1.Error.SwitchedOff",
     "not-authorized": "org.healthd1.Error.NotAuthorized",
@@ -75,6 +76,7 @@ class Api:
         self._authorize = authorize
         self._version = version
         self._connection: Connection | None = None
+        self._counted: dict[str, int] | None = None
         self._callers = Callers(steady_us)
         self._changes = Changes(desk.sequence())
         self._snapshot = _Once(desk, lambda: rows.checks(desk.check_rows(), next_look=False))
@@ -90,16 +92,16 @@ class Api:
                     "GetSnapshot": Reading(self._get_snapshot),
                     "ChangesSince": Reading(self._changes_since),
                     "ListChecks": Reading(self._list_checks),
-                    "ListIncidents": Acting(self._list_incidents, READ_LIMIT_S),
-                    "Look": Acting(self._look, ACT_LIMIT_S),
-                    "RestartUnit": Acting(self._restart_unit, ACT_LIMIT_S),
-                    "GetEvidence": Acting(self._get_evidence, ASK_LIMIT_S),
-                    "Reload": Acting(self._reload, ACT_LIMIT_S),
+                    "ListIncidents": self._acting(self._list_incidents, READ_LIMIT_S),
+                    "Look": self._acting(self._look, ACT_LIMIT_S),
+                    "RestartUnit": self._acting(self._restart_unit, ACT_LIMIT_S),
+                    "GetEvidence": self._acting(self._get_evidence, ASK_LIMIT_S),
+                    "Reload": self._acting(self._reload, ACT_LIMIT_S),
                 },
                 {
                     "Version": lambda: self._version,
-                    "State": lambda: desk.worst().value,
-                    "Counts": desk.counts,
+                    "State": lambda: desk.worst(self._counts()).value,
+                    "Counts": self._counts,
                     "Snapshot": self._snapshot,
                     "Alerts": self._alerts,
                     "Incidents": self._incidents,
@@ -151,7 +153,15 @@ class Api:
 
     def flush(self) -> None:
         """Tell which properties changed; once, after all that one turn of the loop had to say."""
-        self._exporter.flush()
+        self._counted = self._desk.counts()
+        try:
+            self._exporter.flush()
+        finally:
+            self._counted = None
+
+    def _counts(self) -> dict[str, int]:
+        """How many checks have which state; counted once for all that a flush tells."""
+        return self._desk.counts() if self._counted is None else self._counted
 
     def _stale(self, *names: str) -> None:
         self._exporter.invalidate(PATH, MANAGER, *names)
@@ -182,12 +192,11 @@ class Api:
     # ---- what polkit decides
 
     async def _look(self, call: Call) -> Sequence[object]:
-        keys = tuple(dict.fromkeys(CheckKey(str(key)) for key in _items(call.body[0])))
-        known = {row.key for row in self._desk.check_rows()} if keys else set()
-        for key in keys:
-            if key not in known:
-                raise HealthdError("no-such-check", f"there is no check {key}", "healthctl checks")
         uid = await self._admit(call)
+        keys = tuple(dict.fromkeys(CheckKey(str(key)) for key in _items(call.body[0])))
+        for key in keys:
+            if not self._desk.has_check(key):
+                raise HealthdError("no-such-check", f"there is no check {key}", "healthctl checks")
         with self._callers.one_pass(uid):
             await self._allowed(call, "look", {"key": keys[0]} if len(keys) == 1 else {})
             return (rows.checks(await self._desk.look(keys, _by(uid))),)
@@ -200,6 +209,7 @@ class Api:
         return (await self._desk.restart(unit, _by(uid)),)
 
     async def _get_evidence(self, call: Call) -> Sequence[object]:
+        await self._admit(call)
         (number,) = call.body
         row = await self._desk.incident(IncidentId(number if isinstance(number, int) else 0))
         await self._allowed(call, "read-evidence", {"key": row.key, "unit": row.unit})
@@ -210,11 +220,23 @@ class Api:
         await self._allowed(call, "reload", {})
         return (list(await self._desk.reload()),)
 
-    async def _admit(self, call: Call) -> int:
-        """Count this call; the caller's uid."""
+    def _acting(self, run: Callable[[Call], Awaitable[Sequence[object]]], limit_s: float) -> Acting:
+        """A method that holds one of its user's places for as long as it awaits something."""
+
+        async def placed(call: Call) -> Sequence[object]:
+            with self._callers.one_place(await self._uid_of(call)):
+                return await run(call)
+
+        return Acting(placed, limit_s)
+
+    async def _uid_of(self, call: Call) -> int:
         if self._connection is None:
             raise HealthdError("not-authorized", "the caller's bus is gone")
-        uid = await self._callers.uid_of(self._connection, call.sender)
+        return await self._callers.uid_of(self._connection, call.sender)
+
+    async def _admit(self, call: Call) -> int:
+        """Count this call; the caller's uid."""
+        uid = await self._uid_of(call)
         self._callers.admit(uid)
         return uid
 

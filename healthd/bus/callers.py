@@ -5,7 +5,7 @@ Callers are told apart by uid: whoever opens a second connection is the same one
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -17,6 +17,10 @@ from healthd.model import MINUTE_US, SECOND_US
 CALLS_A_MINUTE = 20
 CALLERS_KEPT = 256
 SENDERS_KEPT = 1024
+# Calls that wait for an answer at one time. A user who wants more is at fault or at war.
+PLACES_EACH = 16
+PLACES = 256
+ROOT = 0
 
 
 class Callers:
@@ -27,6 +31,7 @@ class Callers:
         self._uids: OrderedDict[str, int] = OrderedDict()
         self._calls: OrderedDict[int, deque[int]] = OrderedDict()
         self._passing: set[int] = set()
+        self._placed: Counter[int] = Counter()
 
     def forget_senders(self) -> None:
         """On another bus a unique name is somebody else's."""
@@ -72,6 +77,25 @@ class Callers:
                 f"ask again in {wait_s} s",
             )
         calls.append(now_us)
+
+    @contextmanager
+    def one_place(self, uid: int) -> Iterator[None]:
+        """A place to wait for an answer in. Raises HealthdError "too-many-wait".
+
+        Root's are counted apart: whatever the users do, the machine's owner is heard.
+        """
+        others = self._placed.total() - self._placed[ROOT]
+        if self._placed[uid] >= PLACES_EACH or (uid != ROOT and others >= PLACES):
+            raise HealthdError(
+                "too-many-wait", "too many calls wait for an answer", "ask again later"
+            )
+        self._placed[uid] += 1
+        try:
+            yield
+        finally:
+            self._placed[uid] -= 1
+            if not self._placed[uid]:
+                del self._placed[uid]
 
     @contextmanager
     def one_pass(self, uid: int) -> Iterator[None]:

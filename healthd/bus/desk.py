@@ -36,8 +36,11 @@ class Desk(Protocol):
     def counts(self) -> dict[str, int]:
         """State → number of checks; all four states."""
 
-    def worst(self) -> State:
-        """The worst state of the machine."""
+    def has_check(self, key: CheckKey) -> bool:
+        """Whether there is a check of that key."""
+
+    def worst(self, counts: Mapping[str, int]) -> State:
+        """The worst state of a machine with these `counts`."""
 
     def watching(self) -> tuple[bool, str]:
         """Whether healthd watches now, and why not."""

@@ -20,9 +20,10 @@ from healthd.errors import HealthdError
 log = logging.getLogger(__name__)
 
 LIMITS_EXCEEDED = "org.freedesktop.DBus.Error.LimitsExceeded"
-# Calls that wait for an answer. A program that asks for more at one time is at fault or at war.
-PENDING = 256
-PENDING_PER_CALLER = 16
+# Calls of one connection that wait for an answer; of each kind, so that who waits can still read.
+# The bus counts a user's connections.
+READS_PER_CONNECTION = 64
+ACTS_PER_CONNECTION = 16
 OUR_FAULT = "healthd could not answer; its journal says why"
 
 Spawn = Callable[[Coroutine[object, object, None]], object]
@@ -40,7 +41,7 @@ class Exporter:
         self._objects = Objects()
         self._connection: Connection | None = None
         self._turn = asyncio.Lock()
-        self._pending: Counter[str] = Counter()
+        self._pending: Counter[tuple[str, bool]] = Counter()
         self._told: dict[tuple[str, str], dict[str, object]] = {}
         self._stale: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
 
@@ -62,17 +63,19 @@ class Exporter:
         except Refusal as refusal:
             call.error(refusal.name, refusal.message)
             return
-        if self._pending[call.sender] >= PENDING_PER_CALLER or self._pending.total() >= PENDING:
+        place = _place(call, handler)
+        most = READS_PER_CONNECTION if isinstance(handler, Reading) else ACTS_PER_CONNECTION
+        if self._pending[place] >= most:
             call.error(LIMITS_EXCEEDED, "too many calls wait for an answer; ask again later")
             return
-        self._pending[call.sender] += 1
+        self._pending[place] += 1
         answer = self._answer(call, method, handler)
         try:
             self._spawn(answer)
         # What a TaskGroup that is ending says.
         except RuntimeError:
             answer.close()
-            self._leave(call.sender)
+            self._leave(place)
             call.error(FAILED, "healthd is stopping")
 
     async def _answer(self, call: Call, method: Method, handler: Handler) -> None:
@@ -87,7 +90,7 @@ class Exporter:
                 log.exception("%s failed", method.name)
                 call.error(FAILED, OUR_FAULT)
         finally:
-            self._leave(call.sender)
+            self._leave(_place(call, handler))
 
     async def _run(self, call: Call, method: Method, handler: Handler) -> None:
         body = () if isinstance(handler, Reading) else await handler.run(call)
@@ -113,10 +116,10 @@ class Exporter:
                 return False
         return True
 
-    def _leave(self, sender: str) -> None:
-        self._pending[sender] -= 1
-        if not self._pending[sender]:
-            del self._pending[sender]
+    def _leave(self, place: tuple[str, bool]) -> None:
+        self._pending[place] -= 1
+        if not self._pending[place]:
+            del self._pending[place]
 
     # ---- what we say unasked
 
@@ -155,3 +158,8 @@ class Exporter:
         # What cannot be said must not keep healthd from watching.
         except HealthdError:
             log.exception("the signal %s could not be sent", signal)
+
+
+def _place(call: Call, handler: Handler) -> tuple[str, bool]:
+    """Where a call that waits is counted: by its connection, and by whether it only reads."""
+    return call.sender, isinstance(handler, Reading)

@@ -83,6 +83,7 @@ class FakeDesk:
         self.watch = (True, "")
         self.number = 100
         self.read = 0
+        self.counted = 0
         self.asked: list[tuple[object, ...]] = []
         self.fault: Exception | None = None
         #: Set once a pass has begun; a pass ends when `go_on` is set.
@@ -101,9 +102,13 @@ class FakeDesk:
         return tuple(row for row in self.rows if row.state == "red")
 
     def counts(self) -> dict[str, int]:
+        self.counted += 1
         return self.tally
 
-    def worst(self) -> State:
+    def has_check(self, key: CheckKey) -> bool:
+        return any(row.key == key for row in self.rows)
+
+    def worst(self, counts: Mapping[str, int]) -> State:
         return self.state
 
     def watching(self) -> tuple[bool, str]:

@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 
 from healthd.bus.api import MANAGER, NAME, PATH
+from healthd.bus.callers import PLACES_EACH
 from healthd.bus.connection import BUS_NAME, BUS_PATH, Connection
 from healthd.bus.library import Library
 from healthd.bus.message import BusError, Variant
@@ -152,6 +153,52 @@ async def test_a_user_is_limited_on_all_connections(
     bench.now_us += MINUTE_US
     bench.polkit.answer = Permission.GRANTED
     await bench.call("Reload")
+
+
+async def test_evidence_is_counted_too(bench: Bench) -> None:
+    """Each may put a question to polkit and to a person."""
+    for _ in range(20):
+        await bench.call("GetEvidence", "t", 42)
+    assert (await refused(bench.call("GetEvidence", "t", 42)))[0] == "RateLimited"
+    assert len(bench.polkit.asked) == 20
+
+
+async def test_a_look_that_is_refused_costs_nothing(bench: Bench) -> None:
+    """A flood of Look calls must not have every row rendered again and again."""
+    for _ in range(20):
+        await refused(bench.call("Look", "as", ["liveness:nobody.service"]))
+    assert (await refused(bench.call("Look", "as", [LIVENESS])))[0] == "RateLimited"
+    assert bench.desk.read == 0
+
+
+async def test_calls_that_wait_shut_out_only_their_user(
+    bench: Bench, private_bus: str, library: Library
+) -> None:
+    """Questions that nobody answers fill one user's places, on all connections; reads go on."""
+    answered = asyncio.Event()
+    asked = asyncio.Semaphore(0)
+
+    async def wait(*_: object) -> Permission:
+        asked.release()
+        await answered.wait()
+        return Permission.REFUSED
+
+    bench.polkit.instead = wait
+    second = await Connection.open(private_bus, library=library)
+    try:
+        waiting = [asyncio.ensure_future(bench.call("Reload")) for _ in range(PLACES_EACH)]
+        async with asyncio.timeout(LIMIT_S):
+            for _ in waiting:
+                await asked.acquire()
+        call = second.call(NAME, PATH, MANAGER, "Reload", limit_s=LIMIT_S)
+        name, _ = await refused(call)
+        await bench.call("GetSnapshot")
+    finally:
+        answered.set()
+        await second.close()
+    assert name == "LimitsExceeded"
+    answers = await asyncio.gather(*waiting, return_exceptions=True)
+    assert all(isinstance(answer, BusError) for answer in answers)
 
 
 async def test_reads_are_not_limited(bench: Bench) -> None:

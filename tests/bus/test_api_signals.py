@@ -45,6 +45,15 @@ async def test_values_are_told_only_when_they_changed(bench: Bench) -> None:
     assert second.body == (MANAGER, {"Watching": False, "WatchingReason": "switched off"}, [])
 
 
+async def test_checks_are_counted_once_a_turn(bench: Bench) -> None:
+    """State and Counts are told at every turn of the loop, over a thousand checks."""
+    before = bench.desk.counted
+    bench.api.flush()
+    assert bench.desk.counted == before + 1
+    bench.desk.tally = {"green": 5, "yellow": 0, "red": 0, "grey": 0}
+    assert await bench.get("Counts") == bench.desk.tally
+
+
 async def test_a_change_is_told_and_its_properties_once_a_turn(bench: Bench) -> None:
     """Ten changes at once make ten signals and one list of what to read again."""
     row = check_row()

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 
-from healthd.bus.callers import CALLERS_KEPT, CALLS_A_MINUTE, Callers
+from healthd.bus.callers import (
+    CALLERS_KEPT,
+    CALLS_A_MINUTE,
+    PLACES,
+    PLACES_EACH,
+    ROOT,
+    Callers,
+)
 from healthd.bus.changes import GONE_KEPT, Changes
 from healthd.bus.filters import INCIDENTS_AT_MOST, IncidentFilter, check_filter, incident_filter
 from healthd.errors import HealthdError
@@ -73,6 +82,32 @@ def test_callers_are_forgotten_when_there_are_too_many() -> None:
     for uid in range(2, CALLERS_KEPT + 3):
         callers.admit(uid)
     callers.admit(1)
+
+
+def test_a_user_holds_so_many_places_and_no_more() -> None:
+    """Whoever lets calls wait for minutes, on however many connections, shuts out only himself."""
+    callers = Callers(Time())
+    with ExitStack() as held:
+        for _ in range(PLACES_EACH):
+            held.enter_context(callers.one_place(1000))
+        with pytest.raises(HealthdError) as caught:
+            held.enter_context(callers.one_place(1000))
+        assert caught.value.code == "too-many-wait"
+        held.enter_context(callers.one_place(1001))
+    with callers.one_place(1000):
+        pass
+
+
+def test_root_has_places_that_nobody_can_take() -> None:
+    """`systemctl reload healthd` must work while many users keep healthd waiting."""
+    callers = Callers(Time())
+    with ExitStack() as held:
+        for number in range(PLACES):
+            held.enter_context(callers.one_place(1000 + number // PLACES_EACH))
+        with pytest.raises(HealthdError):
+            held.enter_context(callers.one_place(5000))
+        for _ in range(PLACES_EACH):
+            held.enter_context(callers.one_place(ROOT))
 
 
 def test_a_pass_that_failed_does_not_lock_its_user_out() -> None:
