@@ -76,6 +76,8 @@ class Desk:
         return self._daemon.loop.sequence
 
     async def incidents(self, which: IncidentFilter) -> tuple[IncidentRow, ...]:
+        if which.id is not None:
+            return (await self.incident(IncidentId(which.id)),)
         found = await self._daemon.store.incidents(
             open_only=which.open_only,
             key=which.key,

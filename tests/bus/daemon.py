@@ -24,7 +24,7 @@ from tests.bus.sockets import FakeJournal, FakeNotify
 
 # What nothing that healthd does may leave in its log.
 COMPLAINTS = ("Traceback", "RuntimeWarning", "never retrieved", "was destroyed")
-PROGRAM = "from healthd.daemon.app import main; main()"
+PROGRAM = "from healthd.daemon.life import main; main()"
 
 
 class Healthd:
