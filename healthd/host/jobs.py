@@ -17,6 +17,9 @@ from healthd.model import JobRemoved
 # polkit may take its time to answer PID 1.
 QUEUE_LIMIT_S = 30.0
 JOBS_REMEMBERED = 1024
+# A job that would undo ours (a stop that a person asked for meanwhile) goes first; "replace" would
+# cancel it. Source: systemctl(1), --job-mode=.
+MODE = "fail"
 
 
 class Jobs:
@@ -67,7 +70,7 @@ class Jobs:
     async def _ask(self, unit: str) -> tuple[object, ...]:
         try:
             return await self._manager.ask_once(
-                ROOT, MANAGER, "RestartUnit", "ss", (unit, "replace"), limit_s=QUEUE_LIMIT_S
+                ROOT, MANAGER, "RestartUnit", "ss", (unit, MODE), limit_s=QUEUE_LIMIT_S
             )
         except HealthdError as err:
             if err.code in ("bus-slow", "bus-lost"):
@@ -104,6 +107,8 @@ def restart_error(unit: str, err: BusError) -> HealthdError:
     match err.name.rpartition(".")[2]:
         case "AccessDenied" | "InteractiveAuthorizationRequired":
             return HealthdError("refused", f"polkit refuses to restart {unit}")
+        case "TransactionIsDestructive":
+            return HealthdError("overtaken", f"a job that goes first is queued: {err.message}")
         case "NoSuchUnit":
             return HealthdError("unit-missing", f"{unit} does not exist")
         case "UnitMasked" if "polkit.service" in err.message:

@@ -166,9 +166,10 @@ class Systemd:
     async def restart(self, unit: str, *, limit_s: float) -> str:
         """Restart *unit* and wait for its job to end: "done", "failed", "canceled", … an open set.
 
-        Raises HealthdError: "refused" (polkit), "unit-missing", "unit-masked", "restart-failed"
-        (not queued, for another reason), "restart-unknown" (nobody knows whether it was queued),
-        "job-slow" (not ended within *limit_s*; it goes on in PID 1), "bus-lost" (the same).
+        Raises HealthdError: "refused" (polkit), "unit-missing", "unit-masked", "overtaken" (another
+        job goes first), "restart-failed" (not queued, for another reason), "restart-unknown"
+        (nobody knows whether it was queued), "job-slow" (not ended within *limit_s*; it goes on in
+        PID 1), "bus-lost" (the same).
         Source: org.freedesktop.systemd1(5), RestartUnit.
         """
         return await self._jobs.restart(unit, limit_s=limit_s)

@@ -14,11 +14,12 @@ from healthd.repairs.allowlist import may_restart
 _NO_TIMEOUT_LIMIT_S = 15 * 60.0
 _MARGIN_S = 10.0
 
-# What no retry can change, and what may or may not have been queued.
+# What no retry can change, who was faster, and what may or may not have been queued.
 _RAISED = {
     "refused": AttemptResult.FINAL,
     "unit-missing": AttemptResult.FINAL,
     "unit-masked": AttemptResult.FINAL,
+    "overtaken": AttemptResult.OVERTAKEN,
     "restart-unknown": AttemptResult.UNKNOWN,
     "bus-lost": AttemptResult.UNKNOWN,
 }

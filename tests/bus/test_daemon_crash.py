@@ -65,8 +65,8 @@ async def test_killed_in_the_middle_of_a_repair_and_with_a_notice_undelivered(
     # Over all three lives:
     assert [len(client.notices(f"liveness:{unit}")) for unit in BROKEN] == [1, 1, 1]
     assert len(healthd.journal.of_kind(Kind.NOTICE_ENGAGED)) == len(BROKEN)
-    assert systemd.times_called("RestartUnit", ASKING, "replace") == 0
-    assert systemd.times_called("RestartUnit", QUEUING, "replace") == 1
+    assert systemd.times_called("RestartUnit", ASKING, "fail") == 0
+    assert systemd.times_called("RestartUnit", QUEUING, "fail") == 1
     assert client.sequences() == sorted(client.sequences())
     assert client.sequences()[-1] <= await client.sequence()
 

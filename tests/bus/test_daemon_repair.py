@@ -36,7 +36,7 @@ def live(unit: str) -> str:
 
 def restarts(healthd: Healthd, unit: str) -> int:
     """How often systemd was asked to restart it."""
-    return healthd.systemd.times_called("RestartUnit", unit, "replace")
+    return healthd.systemd.times_called("RestartUnit", unit, "fail")
 
 
 @on_both_libraries
@@ -54,7 +54,7 @@ async def test_what_becomes_of_a_unit_that_dies(healthd: Healthd) -> None:
     for unit in (*LISTED, UNLISTED):
         systemd.kill(unit)
 
-    await systemd.until_calls("RestartUnit", 1, OVERTAKEN, "replace")
+    await systemd.until_calls("RestartUnit", 1, OVERTAKEN, "fail")
     somebody_else_starts(healthd, OVERTAKEN)
     for unit in (HOPELESS, FORBIDDEN, UNLISTED):
         await client.until_step("IncidentChanged", live(unit), Phase.ENGAGED)

@@ -325,7 +325,7 @@ async def test_a_restart_waits_for_its_job(ear: Ear, systemd1: FakeSystemd) -> N
     systemd1.results[WEB] = "levitated"
     assert await ear.systemd.restart(WEB, limit_s=LIMIT_S) == "levitated"
     restarts = [body for member, body in systemd1.calls if member == "RestartUnit"]
-    assert restarts == [(WEB, "replace")] * 3
+    assert restarts == [(WEB, "fail")] * 3
     # Nobody may be asked for a password on healthd's behalf.
     assert systemd1.interactive == 0
 
@@ -356,6 +356,7 @@ async def test_a_slow_job_is_awaited_among_others(ear: Ear, systemd1: FakeSystem
         (f"{NAME}.NoSuchUnit", "Unit web.service not found.", "unit-missing"),
         (f"{NAME}.UnitMasked", "Unit web.service is masked.", "unit-masked"),
         (f"{NAME}.UnitMasked", "Unit polkit.service is masked.", "refused"),
+        (f"{NAME}.TransactionIsDestructive", "web.service has 'stop' job queued", "overtaken"),
         (f"{NAME}.ShuttingDown", "System is shutting down.", "restart-failed"),
         ("org.freedesktop.DBus.Error.NoReply", "", "restart-unknown"),
     ],
