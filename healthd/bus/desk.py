@@ -49,7 +49,7 @@ class Desk(Protocol):
         """The number of the last change; it moves whenever something that is shown has changed."""
 
     async def incidents(self, which: IncidentFilter) -> tuple[IncidentRow, ...]:
-        """Open ones and history, newest first."""
+        """Open ones and history, newest first. Raises "no-such-incident" for an id of none."""
 
     async def incident(self, number: IncidentId) -> IncidentRow:
         """One of any age. Raises "no-such-incident"."""

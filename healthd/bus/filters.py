@@ -18,6 +18,7 @@ _INCIDENT_WORDS: dict[str, type] = {
     "unit": str,
     "since": int,
     "ending": str,
+    "id": int,
 }
 _TYPES = {str: "s", bool: "b", int: "t"}
 
@@ -39,13 +40,17 @@ class CheckFilter(Struct, frozen=True):
 
 
 class IncidentFilter(Struct, frozen=True):
-    """Which incidents, newest first, *limit* at most; *since_at*: opened then or later, wall µs."""
+    """Which incidents, newest first, *limit* at most; *since_at*: opened then or later, wall µs.
+
+    *id*: that one alone, however old, whatever else is asked.
+    """
 
     open_only: bool = False
     key: str = ""
     unit: str = ""
     since_at: int = 0
     ending: str = ""
+    id: int | None = None
     limit: int = INCIDENTS_AT_MOST
 
 
@@ -62,6 +67,7 @@ def incident_filter(given: object, limit: object) -> IncidentFilter:
     words = _read(given, _INCIDENT_WORDS)
     _one_of(words, "ending", [closing.value for closing in Closing if closing.value])
     since = words.get("since", 0)
+    number = words.get("id")
     asked = limit if isinstance(limit, int) else 0
     return IncidentFilter(
         open_only=bool(words.get("open_only", False)),
@@ -69,6 +75,7 @@ def incident_filter(given: object, limit: object) -> IncidentFilter:
         unit=str(words.get("unit", "")),
         since_at=since if isinstance(since, int) else 0,
         ending=str(words.get("ending", "")),
+        id=number if isinstance(number, int) else None,
         limit=min(asked or INCIDENTS_AT_MOST, INCIDENTS_AT_MOST),
     )
 

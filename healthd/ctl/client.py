@@ -31,6 +31,7 @@ from healthd.errors import HealthdError
 NAME = "org.healthd1"
 PATH = "/org/healthd1"
 MANAGER = "org.healthd1.Manager"
+HIGHEST = 2**64 - 1
 BUS = "org.freedesktop.DBus"
 
 #: How long a read may take, a pass over checks (each has its own limit), a person at a password.
@@ -137,6 +138,16 @@ class Client:
             chosen["key"] = ("s", key)
         found = self._call_manager("ListIncidents", "a{sv}u", (chosen, limit), INCIDENTS)[0]
         return [rows.incident(row) for row in opened(INCIDENTS, found)]
+
+    def incident(self, number: int) -> rows.Incident:
+        """The incident *number*, however old. Raises HealthdError "missing" when there is none."""
+        chosen = {"id": ("t", number)}
+        # A greater one does not fit into a message.
+        if number <= HIGHEST:
+            found = self._call_manager("ListIncidents", "a{sv}u", (chosen, 1), INCIDENTS)[0]
+            for row in opened(INCIDENTS, found):
+                return rows.incident(row)
+        raise HealthdError("missing", f"there is no incident {number}", "see: healthctl incidents")
 
     def look(self, keys: list[str], asking: Asking = None) -> list[rows.Check]:
         """Have the checks looked at now, all when *keys* is empty."""

@@ -15,8 +15,6 @@ from healthd.errors import HealthdError
 
 #: How many incidents of a check are shown with it.
 LATEST = 10
-#: The daemon answers with no more rows than this.
-LIST_MOST = 1000
 
 
 class Told(NamedTuple):
@@ -50,7 +48,7 @@ def _is_number(name: str) -> bool:
 
 
 def _told(daemon: client.Client, number: int) -> Told:
-    incident = _incident(daemon, number)
+    incident = daemon.incident(number)
     try:
         return Told(incident, daemon.evidence(number))
     except HealthdError as err:
@@ -60,17 +58,6 @@ def _told(daemon: client.Client, number: int) -> Told:
         if err.code == "missing":
             return Told(incident, None)
         raise
-
-
-def _incident(daemon: client.Client, number: int) -> Incident:
-    """The incident *number*. Numbers only grow, so that the newest tells how far back it stands."""
-    newest = daemon.incidents(limit=1)
-    back = newest[0]["id"] - number + 1 if newest else 0
-    if 0 < back <= LIST_MOST:
-        for incident in daemon.incidents(limit=back):
-            if incident["id"] == number:
-                return incident
-    raise HealthdError("missing", f"there is no incident {number}", "see: healthctl incidents")
 
 
 def _json(

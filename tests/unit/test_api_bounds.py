@@ -156,9 +156,9 @@ def test_a_limit_has_a_limit(limit: int) -> None:
 
 def test_an_incident_filter_is_read_word_by_word() -> None:
     """What is given is kept, what is not is open."""
-    given = {"unit": "nginx.service", "since": 7, "ending": "gone", "open_only": True}
+    given = {"unit": "nginx.service", "since": 7, "ending": "gone", "open_only": True, "id": 42}
     assert incident_filter(given, 5) == IncidentFilter(
-        open_only=True, unit="nginx.service", since_at=7, ending="gone", limit=5
+        open_only=True, unit="nginx.service", since_at=7, ending="gone", id=42, limit=5
     )
 
 

@@ -141,6 +141,8 @@ class StandIn:
                 return "a{sv}", ({},)
 
     def _incidents(self, chosen: dict[str, Any]) -> list[Any]:
+        if "id" in chosen:
+            return [row for row in self.history if row[0] == chosen["id"][1]]
         rows = self.open_incidents if "open_only" in chosen else self.history
         key = chosen.get("key", ("s", ""))[1]
         return [row for row in rows if not key or row[1] == key]

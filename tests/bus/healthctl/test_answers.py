@@ -177,13 +177,12 @@ def test_limit_and_open_reach_the_daemon(healthd: StandIn) -> None:
 def test_an_incident_is_found_by_its_number(
     healthd: StandIn, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Only as many are read as it lies back."""
+    """It alone is asked for, so its age does not matter."""
     code, out, _ = said(capsys, "show", "41")
     assert code == Exit.WELL
     assert out.startswith("○ incident 41: liveness:nginx.service - self_healed\n")
     assert [body for member, body, _ in healthd.calls if member == "ListIncidents"] == [
-        ({}, 1),
-        ({}, 2),
+        ({"id": ("t", 41)}, 1)
     ]
     for number in ("40", "43", "0", "99999999999999999999999"):
         assert said(capsys, "show", number)[0] == Exit.USAGE
