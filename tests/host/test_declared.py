@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.host.machine import SETTINGS, Host
-from tests.host.watching import check, face, incident_in, listing, sleeper, told
+from tests.host.watching import SLEEPER, check, face, incident_in, listing, sleeper, told
 
 SERVER = """
 import http.server, os
@@ -145,3 +145,26 @@ def test_the_journal_tells_an_incidents_story_with_explanations(host: Host) -> N
     beside = host.run("journalctl", "--no-pager", f"UNIT={unit}").out
     assert "Failed with result" in beside
     assert "incident" in beside
+
+
+def test_an_alias_on_the_list_is_said_to_be_one(host: Host) -> None:
+    """polkit and systemd know a unit by its own name; a list that never works must not look well."""
+    unit = "declared-real.service"
+    host.unit(unit, f"{SLEEPER.format(more='')}Alias=declared-nick.service\n")
+    host.run("systemctl", "enable", "--now", "--quiet", unit)
+    host.settings("repair: {allow_restart: [declared-nick.service]}\n")
+    host.wait_for(lambda: face(host, "host:healthd/settings") == ("yellow", "configuration"))
+    row = check(host, "host:healthd/settings")
+    assert row is not None
+    assert unit in row["summary"]
+
+
+def test_a_check_under_a_unit_that_is_no_service_is_made(host: Host) -> None:
+    """What somebody declared is looked at, or refused; never forgotten."""
+    host.unit("declared-some.socket", "[Socket]\nListenStream=127.0.0.1:8098\nAccept=yes\n")
+    host.unit("declared-some@.service", "[Service]\nExecStart=/bin/true\n")
+    host.run("systemctl", "start", "declared-some.socket")
+    listens = "listens: {some: {unit: declared-some.socket}}\n"
+    declared = f"{{tcp: {{endpoint: some}}, {TIMES}}}"
+    host.settings(f"{listens}checks: {{declared-some.socket: {declared}}}\n")
+    turned(host, "readiness:declared-some.socket", "green")

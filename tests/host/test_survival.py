@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.host import package
 from tests.host.machine import Host
 from tests.host.watching import (
+    SLEEPER,
     face,
     incident_in,
     incidents,
@@ -113,3 +114,20 @@ def test_first_start_finds_old_failures_and_leaves_them_alone(bare_host: Host) -
     host.run("healthctl", "look", check=False)
     assert starts(host, "old-trouble.service") == 1
     assert told(host, incident["id"]) == []
+
+
+def test_what_ended_by_itself_before_we_came_is_found_and_stays_found(bare_host: Host) -> None:
+    """The journal knows how it ended; a restart of healthd makes no alarm of it."""
+    host = bare_host
+    unit = "old-end.service"
+    host.unit(unit, SLEEPER.format(more=""))
+    host.run("systemctl", "enable", "--now", "--quiet", unit)
+    host.run("kill", "-TERM", host.unit_property(unit, "MainPID"))
+    host.install(*package.packages())
+    host.wait_for(lambda: face(host, unit) == ("red", "exited"), 60)
+    host.run("systemctl", "restart", "healthd.service")
+    host.wait_until("healthctl", "checks")
+    host.run("healthctl", "look", f"liveness:{unit}", check=False)
+    [found] = incidents(host, unit)
+    assert found["found"]
+    assert told(host, found["id"]) == []

@@ -13,8 +13,10 @@ from healthd.model import (
     Idle,
     Look,
     Looked,
+    Outcome,
     Phase,
     Policy,
+    Reason,
     RepairFinished,
     RestartAsked,
     TakeEvidence,
@@ -31,6 +33,8 @@ from tests.unit.histories import (
     Play,
     finished,
 )
+
+NOT_RUN = Look(Outcome.NOT_JUDGED, Reason.UNKNOWN, "could not run")
 
 
 def looked(play: Play, *looks: tuple[float, Look]) -> None:
@@ -141,6 +145,16 @@ def test_one_good_look_does_not_close() -> None:
     assert incident is not None
     assert incident.phase is Phase.SETTLING
     assert play.told() == [Edition.ENGAGED]
+
+
+def test_good_looks_that_are_not_apart_do_not_close() -> None:
+    """A flicker between two looks of one second is one sign of life, not two."""
+    play = Play(policy=Policy())
+    until_red(play)
+    looked(play, (45, OK), (45.5, SLOW), (46, OK))
+    assert play.open() is not None
+    looked(play, (61, OK))
+    assert play.open() is None
 
 
 def test_red_again_within_15_min_is_the_same_incident() -> None:
@@ -345,3 +359,25 @@ def test_two_checks_of_one_unit_share_their_attempts() -> None:
             finished(play)
     assert len(play.repairs()) == 2
     assert play.told() == [Edition.ENGAGED]
+
+
+def test_what_was_found_and_well_is_ordinary_when_it_fails_anew() -> None:
+    """A new failure is an alarm, however old the trouble before it was."""
+    play = Play(policy=Policy(), first_start=True)
+    until_red(play)
+    looked(play, (45, OK), (60, OK))
+    until_red(play, 90)
+    incident = play.open()
+    assert incident is not None
+    assert (incident.reopened, incident.found) == (1, False)
+    assert play.told() == [Edition.ENGAGED]
+
+
+def test_ten_minutes_of_degraded_are_ten_in_a_row() -> None:
+    """Six before a look that could not be made and six after it are not twelve."""
+    play = Play(policy=Policy())
+    until_red(play)
+    looked(play, (60, SLOW), (400, SLOW), (420, NOT_RUN), (430, SLOW), (700, SLOW))
+    assert play.open() is not None
+    looked(play, (1031, SLOW))
+    assert play.open() is None

@@ -129,6 +129,13 @@ def test_a_pause_between_clean_runs_is_well() -> None:
     assert seen(pause, later_us=HOUR_US).outcome is Outcome.OK
 
 
+def test_result_of_the_run_to_come_does_not_make_the_last_one_clean() -> None:
+    """As a restart fires, systemd shows Result=success before it shows that the wait is over."""
+    firing = replace(WAITS, result="success", exit_status=0)
+    assert seen(firing, after(end(clean=False))).reason is Reason.CHURNED
+    assert seen(firing, after(end(clean=True))).outcome is Outcome.OK
+
+
 def test_a_start_has_its_limit_and_ten_seconds() -> None:
     """systemd itself acts at the limit; what is past it asked for more time, and is no fault."""
     assert says(STARTS) == "not-judged starting: starting"
