@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from msgspec.structs import replace
 
 from healthd.model import (
     HOUR_US,
     MINUTE_US,
-    SECOND_US,
     ActiveState,
     AttemptResult,
     Budget,
@@ -23,11 +21,9 @@ from healthd.model import (
     Repair,
     RepairFinished,
     RestartAsked,
-    UnitFacts,
     UnitSeen,
 )
 from tests.unit.histories import (
-    BEGIN_US,
     FAIL,
     LISTED,
     LIVE_CHECK,
@@ -39,32 +35,8 @@ from tests.unit.histories import (
     Play,
     finished,
 )
+from tests.unit.scenes import HOUR, MINUTE, dying, made_at, why
 from tests.unit.stage import FAILED, Stage
-
-MINUTE, HOUR = 60, 3600
-
-
-def dying(policy: Policy = LISTED, facts: UnitFacts = RUNNING) -> Stage:
-    """A unit that was just killed, and dies at every start."""
-    stage = Stage(policy=policy, facts=facts)
-    stage.lives_s = 0.05
-    stage.run(10)
-    stage.kill()
-    return stage
-
-
-def made_at(stage: Stage) -> list[int]:
-    """The second of each attempt, counted from the first."""
-    instants = [r.attempt.at_us for r in stage.play.repairs()]
-    return [round((at_us - instants[0]) / SECOND_US) for at_us in instants]
-
-
-def why(stage: Stage) -> str:
-    """Why the owner's turn has come."""
-    incident = stage.play.open(LIVENESS)
-    assert incident is not None
-    assert incident.phase is Phase.ENGAGED
-    return incident.why_engaged
 
 
 def test_the_pauses_grow_from_attempt_to_attempt() -> None:
@@ -73,69 +45,6 @@ def test_the_pauses_grow_from_attempt_to_attempt() -> None:
     stage.run(10 * MINUTE)
     assert made_at(stage) == [0, 10, 70, 130]
     assert why(stage) == "4 restarts did not help"
-
-
-def test_the_last_two_starts_of_a_units_own_limit_are_not_ours() -> None:
-    """At the limit RestartUnit succeeds and nothing runs: an attempt would be wasted."""
-    tight = replace(RUNNING, start_limit_burst=3, start_limit_interval_for_us=5 * MINUTE_US)
-    stage = dying(replace(LISTED, max_attempts=4, machine_budget=Budget(9, MINUTE_US)), tight)
-    stage.run(20 * MINUTE)
-    # After two starts there is one left, until the first of them is 5 min old.
-    assert made_at(stage)[:3] == [0, 10, 305]
-
-
-def test_a_unit_with_one_start_waits_its_interval() -> None:
-    """StartLimitBurst=1: a restart right after the death would be refused by systemd."""
-    one = replace(RUNNING, start_limit_burst=1, start_limit_interval_for_us=MINUTE_US)
-    stage = dying(facts=one)
-    stage.run(55)
-    assert stage.calls == 0
-    stage.run(10)
-    assert stage.calls == 1
-
-
-def test_a_limit_that_healthd_cannot_know_is_waited_for() -> None:
-    """Just started, healthd has not seen what happened in the interval before."""
-    wide = replace(RUNNING, start_limit_interval_for_us=5 * MINUTE_US)
-    stage = Stage(facts=wide)
-    stage.run(10)
-    stage.healthd_restarts()
-    stage.run(10)
-    stage.kill()
-    stage.run(4 * MINUTE)
-    assert stage.calls == 0
-    stage.run(70)
-    assert stage.calls == 1
-
-
-def test_a_unit_first_seen_just_now_is_as_unknown_as_after_our_start() -> None:
-    """Loaded a moment ago: what it did before that is not known."""
-    stage = Stage(facts=replace(RUNNING, start_limit_interval_for_us=5 * MINUTE_US))
-    fresh = replace(stage.play.story.run, watched_since_us=0)
-    stage.play.story = replace(stage.play.story, run=fresh)
-    stage.put(UnitSeen(stage.facts, fresh=True))
-    stage.kill()
-    stage.run(MINUTE)
-    assert stage.calls == 0
-    assert stage.play.face(LIVENESS) == ("red", "failed")
-
-
-def test_a_limit_that_never_ends_is_the_owners_to_spend() -> None:
-    """StartLimitIntervalSec=infinity: any start could be the last, and waiting would never end."""
-    stage = dying(facts=replace(RUNNING, start_limit_interval_for_us=-1))
-    stage.run(MINUTE)
-    assert stage.calls == 0
-    assert why(stage) == "its start limit never ends, so that any start could be its last"
-
-
-@pytest.mark.parametrize(("burst", "interval_us"), [(0, 10 * SECOND_US), (5, 0)])
-def test_a_unit_without_a_start_limit_is_restarted_at_once(burst: int, interval_us: int) -> None:
-    """Either value switches the limit off."""
-    stage = dying(
-        facts=replace(RUNNING, start_limit_burst=burst, start_limit_interval_for_us=interval_us)
-    )
-    stage.run(6)
-    assert stage.calls == 1
 
 
 def test_a_units_budget_goes_over_incidents() -> None:
@@ -340,7 +249,7 @@ def test_a_unit_taken_off_the_list_is_the_owners_at_once() -> None:
     stage.play.policy = Policy()
     stage.run(MINUTE)
     assert stage.calls == 1
-    assert why(stage) == "web.service is not on the list of units that healthd may restart"
+    assert why(stage) == "web.service is not listed in repair.allow_restart"
 
 
 def test_an_attempt_is_stored_in_the_incident_before_it_is_made() -> None:
@@ -396,13 +305,38 @@ def test_self_healed_is_said_to_those_who_asked_for_it() -> None:
         assert stage.play.told() == told
 
 
-def test_a_start_that_was_made_is_in_the_count_of_starts() -> None:
-    """Ours, a person's and systemd's alike: the limit does not ask who it was."""
-    stage = Stage(restart_s=1)
+def test_a_death_in_the_middle_of_the_call_is_not_called_again() -> None:
+    """The unit is down and red while the restart is under way: one attempt at a time."""
+    play = Play(checks=(LIVE_CHECK,))
+    failed = replace(RUNNING, active_state=FAILED, sub_state="failed", result="signal")
+    for second in range(0, 60, 5):
+        play.at(second, UnitSeen(failed, fresh=True, due=True))
+    assert len(play.repairs()) == 1
+
+
+def test_a_loop_that_systemd_gave_up_on_is_ours_to_try() -> None:
+    """It rests in `failed`, nothing will start it: that is what the list is for."""
+    stage = Stage(facts=replace(RUNNING, on_demand="web.socket"))
+    stage.run(10)
+    for _ in range(3):
+        stage.kill()
+        stage.run(0.1)
+        stage.start()
+        stage.run(0.1)
+    stage.kill()
+    stage.run(0.5)
+    assert stage.play.watch(LIVENESS).last_reason == "crash-loop"
+    stage.run(MINUTE)
+    assert stage.calls == 1
+    assert stage.play.told() == []
+
+
+def test_a_loop_that_waits_at_every_look_is_left_to_systemd() -> None:
+    """RestartSec=20 and a program that dies at once: every look finds it waiting."""
+    stage = Stage(restart_s=20)
+    stage.lives_s = 0.05
     stage.run(10)
     stage.kill()
-    stage.run(10)
-    stage.restart()
-    stage.run(1)
-    since_us = BEGIN_US + 10 * SECOND_US
-    assert len([t for t in stage.play.story.run.starts_us if t > since_us]) == 2
+    stage.run(10 * MINUTE)
+    assert stage.calls == 0
+    assert why(stage) == "systemd itself restarts it, again and again"

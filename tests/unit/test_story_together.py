@@ -8,16 +8,12 @@ from healthd.model import (
     SECOND_US,
     ActiveState,
     AttemptResult,
-    Check,
-    CheckKey,
     Closing,
-    Delivered,
     Edition,
     End,
     Ended,
     How,
     Idle,
-    Incident,
     LoadState,
     Looked,
     Policy,
@@ -25,7 +21,6 @@ from healthd.model import (
     Reason,
     RepairFinished,
     RestartAsked,
-    Tell,
     UnitName,
     UnitSeen,
     Withdraw,
@@ -42,31 +37,13 @@ from tests.unit.histories import (
     UNIT,
     Play,
 )
-from tests.unit.stage import INACTIVE, Stage
-
-MINUTE, HOUR = 60, 3600
-ADMIN = CheckKey(f"{READINESS}/admin")
-ADMIN_CHECK = replace(READY_CHECK, key=ADMIN)
-BOTH = (LIVE_CHECK, READY_CHECK)
-
-
-def stage(*checks: Check, policy: Policy = LISTED) -> Stage:
-    """A unit that is watched and looked at, and has been well for a minute."""
-    made = Stage(checks=checks or BOTH, policy=policy)
-    made.run(MINUTE)
-    return made
-
-
-def opened(made: Stage, key: CheckKey = READINESS) -> Incident:
-    """The open incident of a check."""
-    incident = made.play.open(key)
-    assert incident is not None
-    return incident
+from tests.unit.scenes import ADMIN, ADMIN_CHECK, MINUTE, opened, well
+from tests.unit.stage import INACTIVE
 
 
 def test_a_unit_that_dies_takes_its_readiness_along_in_silence() -> None:
     """The liveness says it; what the unit does not serve then is no second finding."""
-    made = stage(policy=Policy())
+    made = well(policy=Policy())
     made.kill()
     made.run(10 * MINUTE)
     assert made.play.face(READINESS) == ("grey", "waiting")
@@ -77,7 +54,7 @@ def test_a_unit_that_dies_takes_its_readiness_along_in_silence() -> None:
 
 def test_both_red_are_one_notice_and_two_restarts_in_all() -> None:
     """First it does not serve, then it does not even start: repair belongs to the unit."""
-    made = stage()
+    made = well()
     made.serves = lambda: FAIL
     made.run(50)
     assert made.calls == 1
@@ -94,7 +71,7 @@ def test_both_red_are_one_notice_and_two_restarts_in_all() -> None:
 
 def test_the_engaged_readiness_and_the_liveness_after_it_are_one_notice() -> None:
     """The owner knows that this unit is broken; that it broke further is no second message."""
-    made = stage(policy=Policy())
+    made = well(policy=Policy())
     made.serves = lambda: FAIL
     made.run(3 * MINUTE)
     assert made.play.told() == [Edition.ENGAGED]
@@ -110,7 +87,7 @@ def test_the_engaged_readiness_and_the_liveness_after_it_are_one_notice() -> Non
 
 def test_a_new_invocation_gives_its_readiness_a_grace() -> None:
     """Whoever started it: a service that needs 40 s to answer is starting, not failing."""
-    made = stage()
+    made = well()
     made.serves = lambda: FAIL
     made.restart()
     made.run(40)
@@ -123,7 +100,7 @@ def test_a_new_invocation_gives_its_readiness_a_grace() -> None:
 
 def test_the_grace_of_a_slow_starter_runs_from_the_end_of_its_start() -> None:
     """90 s of start and 40 s until it answers: nothing is wrong, and nothing is restarted."""
-    made = stage()
+    made = well()
     made.serves = lambda: FAIL
     made.starts_in_s = 85
     made.restart()
@@ -136,7 +113,7 @@ def test_the_grace_of_a_slow_starter_runs_from_the_end_of_its_start() -> None:
 
 def test_a_streak_belongs_to_one_invocation() -> None:
     """Two failing looks before a restart and one after it are not three in a row."""
-    made = stage()
+    made = well()
     made.serves = lambda: FAIL
     while made.play.watch(READINESS).verdict.streak < 2:
         made.run(1)
@@ -149,7 +126,7 @@ def test_a_streak_belongs_to_one_invocation() -> None:
 
 def test_a_look_whose_invocation_is_over_is_thrown_away() -> None:
     """What the old process did not answer says nothing of the new one."""
-    made = stage()
+    made = well()
     old = made.facts.invocation
     made.restart()
     made.run(1)
@@ -160,7 +137,7 @@ def test_a_look_whose_invocation_is_over_is_thrown_away() -> None:
 
 def test_an_attempt_gives_all_checks_of_the_unit_one_grace() -> None:
     """One restart, and one wait for its effect: red or not yet, none asks for another."""
-    made = stage(LIVE_CHECK, READY_CHECK, ADMIN_CHECK)
+    made = well(LIVE_CHECK, READY_CHECK, ADMIN_CHECK)
     made.serves = lambda: FAIL
     made.run(80)
     assert made.calls == 1
@@ -171,7 +148,7 @@ def test_an_attempt_gives_all_checks_of_the_unit_one_grace() -> None:
 def test_no_restart_while_another_check_of_the_unit_has_its_grace() -> None:
     """The site is up and fails again; the admin page still has its time after that start."""
     slow = replace(ADMIN_CHECK, rules=replace(READY_CHECK.rules, grace_us=300 * SECOND_US))
-    made = stage(LIVE_CHECK, READY_CHECK, slow)
+    made = well(LIVE_CHECK, READY_CHECK, slow)
     made.restart()
     made.look(READINESS)
     made.serves = lambda: FAIL
@@ -211,7 +188,7 @@ def test_while_a_person_restarts_it_nothing_counts() -> None:
 
 def test_a_unit_taken_along_by_its_provider_keeps_its_readiness_waiting() -> None:
     """The provider was stopped: what does not answer because of it is not restarted."""
-    made = stage()
+    made = well()
     last = End(made.facts.invocation, made.now_us, 1, How.TAKEN_ALONG, by=UnitName("db.service"))
     made.put(Ended(last))
     made.set(active_state=INACTIVE, sub_state="dead")
@@ -224,7 +201,7 @@ def test_a_unit_taken_along_by_its_provider_keeps_its_readiness_waiting() -> Non
 
 def test_after_our_own_start_readiness_waits_until_its_unit_was_looked_at() -> None:
     """The unit died while healthd was away: the first look at its port is not the first word."""
-    made = stage()
+    made = well()
     made.run(10)
     made.healthd_restarts(reads=False)
     made.set(active_state=INACTIVE, sub_state="dead")
@@ -237,7 +214,7 @@ def test_after_our_own_start_readiness_waits_until_its_unit_was_looked_at() -> N
 
 def test_a_stopped_unit_takes_the_incidents_of_its_checks_along() -> None:
     """Put away for good: after an hour nothing of it is left standing."""
-    made = stage(policy=Policy())
+    made = well(policy=Policy())
     made.serves = lambda: FAIL
     made.run(3 * MINUTE)
     assert made.play.told() == [Edition.ENGAGED]
@@ -252,7 +229,7 @@ def test_a_stopped_unit_takes_the_incidents_of_its_checks_along() -> None:
 
 def test_a_masked_unit_takes_the_incidents_of_its_checks_along_at_once() -> None:
     """Nothing is left to judge, whichever check it was."""
-    made = stage(policy=Policy())
+    made = well(policy=Policy())
     made.serves = lambda: FAIL
     made.run(3 * MINUTE)
     made.stop()
@@ -261,53 +238,9 @@ def test_a_masked_unit_takes_the_incidents_of_its_checks_along_at_once() -> None
     assert made.play.endings()[-1] is Closing.GONE
 
 
-def test_red_again_after_its_notice_was_withdrawn_is_said() -> None:
-    """Unmasked, started, and still broken: the owner holds no notice of it, and gets one."""
-    made = stage(policy=Policy())
-    made.serves = lambda: FAIL
-    made.run(3 * MINUTE)
-    made.stop()
-    made.set(load_state=LoadState.MASKED)
-    made.run(6 * MINUTE)
-    made.set(load_state=LoadState.LOADED)
-    made.start()
-    made.run(5 * MINUTE)
-    assert made.play.face(READINESS)[0] == "red"
-    assert made.play.told() == [Edition.ENGAGED, Edition.AGAIN]
-    assert opened(made).reopened == 1
-
-
-def test_what_was_withdrawn_is_not_cleared_by_another_check() -> None:
-    """ "Working again" about a check that is gone would be a riddle."""
-    made = stage(LIVE_CHECK, READY_CHECK, ADMIN_CHECK, policy=Policy())
-    made.serves = lambda: FAIL
-    made.run(3 * MINUTE)
-    assert made.play.told() == [Edition.ENGAGED]
-    made.declare(LIVE_CHECK, ADMIN_CHECK)
-    made.declare(LIVE_CHECK)
-    told = len(made.play.told())
-    made.kill()
-    made.run(MINUTE)
-    made.start()
-    made.run(5 * MINUTE)
-    assert made.play.told()[told:] == [Edition.ENGAGED, Edition.CLEARED]
-
-
-def test_what_was_found_at_the_first_start_delays_nobodys_cleared() -> None:
-    """An old trouble that nobody minds must not keep "working again" from being said."""
-    play = Play(policy=Policy(), checks=(READY_CHECK, ADMIN_CHECK), first_start=True)
-    play.at(0, Looked(READINESS, OK, "a1"))
-    for second in (15, 30, 45):
-        play.at(second, Looked(READINESS, FAIL, "a1"))
-        play.at(second, Looked(ADMIN, FAIL, "a1"))
-    for second in (60, 75):
-        play.at(second, Looked(READINESS, OK, "a1"))
-    assert play.told() == [Edition.ENGAGED, Edition.CLEARED]
-
-
 def test_attempts_made_for_another_check_are_said_as_such() -> None:
     """ "Nothing was tried: 2 restarts did not help" would be nonsense."""
-    made = stage()
+    made = well()
     made.serves = lambda: FAIL
     made.lives_s = 0.05
     made.kill()
@@ -346,51 +279,12 @@ def test_an_attempt_shows_in_every_red_check_of_the_unit() -> None:
     assert shown == {READINESS: Reason.REPAIRING, ADMIN: Reason.REPAIRING}
 
 
-def test_again_is_about_what_is_red_and_the_only_notice() -> None:
-    """The check that was told is well, its sibling still red: the old notice goes."""
+def test_one_check_that_comes_and_goes_does_not_pile_up_beside_another() -> None:
+    """A broken page for months, another that fails every half hour: the story stays small."""
     play = Play(checks=(READY_CHECK, ADMIN_CHECK), policy=Policy())
-    for second in (0, 15, 30):
-        play.at(second, Looked(READINESS, FAIL, "a1"))
-        play.at(second, Looked(ADMIN, FAIL, "a1"))
-    for second in (60, 75):
-        play.at(second, Looked(READINESS, OK, "a1"))
-    for minute in range(2, 13 * 60):
-        play.at(60 * minute, Looked(ADMIN, FAIL, "a1"))
-    tells = [e.notice for e in play.effects if isinstance(e, Tell)]
-    assert [(n.edition, n.key) for n in tells] == [
-        (Edition.ENGAGED, READINESS),
-        (Edition.AGAIN, ADMIN),
-    ]
-    assert [e.incident for e in play.effects if isinstance(e, Withdraw)] == [tells[0].incident]
-    for second in (13 * HOUR, 13 * HOUR + 15):
-        play.at(second, Looked(ADMIN, OK, "a1"))
-    assert play.told()[2:] == [Edition.CLEARED]
-
-
-def test_a_notice_that_stands_for_others_serves_the_next_one_too() -> None:
-    """Its own check is closed, another is engaged under it: a third says nothing new."""
-    third = replace(READY_CHECK, key=CheckKey(f"{READINESS}/api"))
-    play = Play(checks=(READY_CHECK, ADMIN_CHECK, third), policy=Policy())
-    for second in (0, 15, 30):
-        play.at(second, Looked(READINESS, FAIL, "a1"))
-        play.at(second, Looked(ADMIN, FAIL, "a1"))
-    for second in (60, 75):
-        play.at(second, Looked(READINESS, OK, "a1"))
-    for second in (90, 105, 120):
-        play.at(second, Looked(third.key, FAIL, "a1"))
-    assert play.told() == [Edition.ENGAGED]
-    for second in (150, 165):
-        play.at(second, Looked(ADMIN, OK, "a1"))
-        play.at(second, Looked(third.key, OK, "a1"))
-    assert play.told() == [Edition.ENGAGED, Edition.CLEARED]
-
-
-def test_a_delivery_that_nobody_asked_for_tells_nothing() -> None:
-    """An answer out of an old outbox does not make a found incident one that was told."""
-    play = Play(policy=Policy(), first_start=True)
-    for second in (0, 15, 30):
-        play.at(second, Looked(READINESS, FAIL, "a1"))
-    play.put(Delivered(play.story.incidents[0].id, Edition.DIGEST, "mail"))
-    for hour in range(1, 30):
-        play.at(3600 * hour, Looked(READINESS, FAIL, "a1"))
-    assert play.told() == []
+    for number in range(400):
+        begin = 300 * number
+        play.at(begin, Looked(ADMIN, FAIL, "a1"))
+        for second in (15, 30, 45):
+            play.at(begin + second, Looked(READINESS, FAIL if number % 6 == 1 else OK, "a1"))
+    assert len(play.story.incidents) <= 3

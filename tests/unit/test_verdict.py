@@ -185,3 +185,12 @@ def test_an_outage_that_is_over_does_not_make_the_next_blip_a_flapping() -> None
     flap(play, [FAIL], 1, second)
     assert play.face() == ("yellow", "suspect")
     assert play.told() == [Edition.ENGAGED, Edition.CLEARED]
+
+
+def test_looks_that_a_person_asks_for_do_not_make_a_flapping() -> None:
+    """Twenty clicks in twenty seconds on a page that answers every other time."""
+    play = Play(policy=Policy())
+    for second in range(40):
+        play.at(second, Looked(READINESS, FAIL if second % 2 else OK, "a1", asked=True))
+    assert play.watch().looks <= 5
+    assert play.told() == []
