@@ -10,8 +10,8 @@ from collections import deque
 
 from healthd.bus.connection import BusError
 from healthd.errors import HealthdError
-from healthd.host.manager import ABSENT, INTERRUPTED, MANAGER, Manager
-from healthd.host.unit_path import ROOT
+from healthd.host.manager import ABSENT, INTERRUPTED, Manager
+from healthd.host.unit_path import MANAGER, ROOT
 from healthd.model import JobRemoved
 
 # polkit may take its time to answer PID 1.

@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from healthd.bus.connection import BusError, Connection, Signal
+from healthd.bus.connection import BUS_NAME, BusError, Connection, Signal
 from healthd.errors import HealthdError
-from healthd.host.matches import BUS_NAME, SYSTEMD, manager_rules
-from healthd.host.unit_path import ROOT
+from healthd.host.matches import manager_rules
+from healthd.host.unit_path import MANAGER, ROOT, SYSTEMD
 
-MANAGER = "org.freedesktop.systemd1.Manager"
 ANSWER_LIMIT_S = 10.0
 # A reload reads every unit file; a reexec carries all state over.
 RELOAD_LIMIT_S = 30.0

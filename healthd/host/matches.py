@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from healthd.bus.connection import Connection
-from healthd.host.unit_path import ROOT, unit_path
+from healthd.bus.connection import BUS_NAME, Connection
+from healthd.host.unit_path import MANAGER, ROOT, SYSTEMD, unit_path
 
-BUS_NAME = "org.freedesktop.DBus"
-SYSTEMD = "org.freedesktop.systemd1"
 MANAGER_SIGNALS = (
     "JobNew",
     "JobRemoved",
@@ -30,7 +28,7 @@ CHANGES = (
 
 
 def manager_rules() -> list[str]:
-    base = f"type='signal',sender='{SYSTEMD}',interface='{SYSTEMD}.Manager',path='{ROOT}'"
+    base = f"type='signal',sender='{SYSTEMD}',interface='{MANAGER}',path='{ROOT}'"
     return [NAME_RULE, *(f"{base},member='{member}'" for member in MANAGER_SIGNALS)]
 
 

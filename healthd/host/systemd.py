@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from healthd.bus.connection import BusError, Connection, Signal
+from healthd.bus.connection import BUS_NAME, BusError, Connection, Signal
 from healthd.errors import HealthdError
 from healthd.host.jobs import Jobs
-from healthd.host.manager import MANAGER, Manager, new_owner
-from healthd.host.matches import BUS_NAME, Matches
+from healthd.host.manager import Manager, new_owner
+from healthd.host.matches import Matches
 from healthd.host.unit_facts import (
     RELATIONS,
     active_state,
@@ -25,7 +25,7 @@ from healthd.host.unit_facts import (
     related,
     text,
 )
-from healthd.host.unit_path import ROOT, unit_path
+from healthd.host.unit_path import MANAGER, ROOT, SYSTEMD, unit_path
 from healthd.host.unit_signals import manager_signal, unit_changed
 from healthd.model import (
     ActiveState,
@@ -40,9 +40,9 @@ from healthd.model import (
     UnitRemoved,
 )
 
-PROPERTIES = "org.freedesktop.DBus.Properties"
-UNIT = "org.freedesktop.systemd1.Unit"
-SOCKET = "org.freedesktop.systemd1.Socket"
+PROPERTIES = f"{BUS_NAME}.Properties"
+UNIT = f"{SYSTEMD}.Unit"
+SOCKET = f"{SYSTEMD}.Socket"
 BUS_LIMIT_S = 5.0
 
 DOWN = (ActiveState.INACTIVE, ActiveState.FAILED)

@@ -1,4 +1,4 @@
-"""Unit names and their object paths. Pure."""
+"""systemd's names on the bus; unit names and their object paths. Pure."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import string
 
 from healthd.model import UnitName
 
+SYSTEMD = "org.freedesktop.systemd1"
+MANAGER = f"{SYSTEMD}.Manager"
 ROOT = "/org/freedesktop/systemd1"
 UNITS = f"{ROOT}/unit/"
 PLAIN = frozenset((string.ascii_letters + string.digits).encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from healthd.bus.connection import Signal
 from healthd.host.unit_facts import invocation, job_number
-from healthd.host.unit_path import ROOT
+from healthd.host.unit_path import MANAGER, ROOT, SYSTEMD
 from healthd.model import (
     BootFinished,
     JobNew,
@@ -18,8 +18,7 @@ from healthd.model import (
     UnitRemoved,
 )
 
-MANAGER = "org.freedesktop.systemd1.Manager"
-PREFIX = "org.freedesktop.systemd1."
+PREFIX = f"{SYSTEMD}."
 
 
 def unit_changed(unit: UnitName, signal: Signal) -> UnitChanged | None:

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import TextIO
 
 from healthd.bus.connection import Connection, Signal
-from healthd.host.manager import MANAGER
 from healthd.host.matches import Matches, manager_rules
 from healthd.host.unit_facts import invocation
-from healthd.host.unit_path import ROOT, unit_path
+from healthd.host.unit_path import MANAGER, ROOT, unit_path
 
 SYSTEMD = "org.freedesktop.systemd1"
 LIMIT_S = 5.0
