@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from resource import RLIM_INFINITY
 
+import pytest
+
+from healthd.bus.message import BusError, Variant
 from healthd.channels.entries import Kind
 from healthd.model import Phase, Reason, State
 from tests.bus.daemon import Healthd, on_both_libraries
@@ -45,6 +48,21 @@ async def test_on_a_full_disk_it_watches_on_and_restarts_nothing(healthd: Health
     await healthd.start()
     assert {row.key: (row.id, row.tried) for row in await client.incidents()} == owed
     assert [len(client.notices(f"liveness:{unit}")) for unit in (LISTED, UNLISTED)] == [1, 1]
+
+
+async def test_an_incident_is_found_by_its_number(healthd: Healthd) -> None:
+    """However much has happened since; and a number that no incident has is said to be none."""
+    healthd.systemd.unit(UNLISTED)
+    await healthd.start()
+    client = await healthd.client()
+    healthd.systemd.kill(UNLISTED)
+    opened = await client.until_step("IncidentOpened", f"liveness:{UNLISTED}")
+    (rows,) = await client.call("ListIncidents", "a{sv}u", {"id": Variant("t", opened.id)}, 1)
+    assert isinstance(rows, list)
+    assert [row[0] for row in rows] == [opened.id]
+    for number in (0, opened.id + 1, 2**64 - 1):
+        with pytest.raises(BusError, match="there is no incident"):
+            await client.call("ListIncidents", "a{sv}u", {"id": Variant("t", number)}, 1)
 
 
 async def test_without_a_folder_for_the_store_it_says_so_in_a_line(healthd: Healthd) -> None:
