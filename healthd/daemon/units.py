@@ -132,17 +132,18 @@ class Units:
             self._no_check &= loaded.keys()
             absent = self._expected() - loaded.keys()
             others = await self._systemd.list_by_names(tuple(absent)) if absent else ()
-            services = [row for row in loaded.values() if is_service(row.name)]
-            unknown = {row.name for row in services} - self._no_check
+            named = self._naming().names
+            looked_at = [r for r in loaded.values() if is_service(r.name) or r.name in named]
+            unknown = {row.name for row in looked_at} - self._no_check
             # Before they are read: what happens between the two would be told to nobody.
             await self._systemd.watch({*self._facts, *unknown, *absent})
             async with asyncio.TaskGroup() as group:
-                for row in services:
+                for row in looked_at:
                     group.create_task(self._compare(row, loaded))
                 for row in others:
                     group.create_task(self._compare_absent(row))
                 # systemd answers about an alias under the unit's own name.
-                for name in absent & self._naming().names - {row.name for row in others}:
+                for name in absent & named - {row.name for row in others}:
                     group.create_task(self._adopt(name))
             await self._systemd.watch(self._facts)
         except* HealthdError as errors:

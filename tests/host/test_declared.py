@@ -148,7 +148,7 @@ def test_the_journal_tells_an_incidents_story_with_explanations(host: Host) -> N
 
 
 def test_an_alias_on_the_list_is_said_to_be_one(host: Host) -> None:
-    """polkit and systemd know a unit by its own name; a list that never works must not look well."""
+    """polkit knows a unit by its own name; a list that never works must not look well."""
     unit = "declared-real.service"
     host.unit(unit, f"{SLEEPER.format(more='')}Alias=declared-nick.service\n")
     host.run("systemctl", "enable", "--now", "--quiet", unit)
