@@ -94,7 +94,7 @@ def _as_it_is(turn: Turn, incident: Incident, watch: Watch) -> Incident:
 
 def again_if_due(turn: Turn, incident: Incident, watch: Watch) -> None:
     """Tell once more of what the owner was told long ago, by whichever incident of the unit."""
-    if incident.phase is not Phase.ENGAGED or incident.found or not incident.told:
+    if incident.phase is not Phase.ENGAGED or not incident.told:
         return
     if turn.scene.now.steady_us - incident.again_from_us < turn.scene.policy.renotify_us:
         return

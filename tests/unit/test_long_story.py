@@ -182,3 +182,20 @@ def test_the_clock_of_again_stands_still_while_the_incident_is_idle() -> None:
     assert stage.play.told() == [Edition.ENGAGED]
     stage.run(15 * MINUTE)
     assert stage.play.told() == [Edition.ENGAGED, Edition.AGAIN]
+
+
+def test_a_stop_begins_the_settling_anew() -> None:
+    """Two good looks with a stop between them prove nothing of the second start."""
+    stage = Stage(policy=Policy())
+    stage.run(10)
+    stage.kill()
+    stage.run(10 * MINUTE)
+    for _ in range(2):
+        stage.start()
+        stage.run(1)
+        assert stage.play.open(LIVENESS) is not None
+        stage.stop()
+        stage.run(10 * MINUTE)
+    stage.start()
+    stage.run(MINUTE)
+    assert stage.play.open(LIVENESS) is None

@@ -133,3 +133,17 @@ def test_siblings_say_again_together() -> None:
         play.at(60 * minute, Looked(READINESS, OK, "a1"))
         play.at(60 * minute, Looked(ADMIN, FAIL, "a1"))
     assert play.told() == [Edition.ENGAGED, Edition.AGAIN]
+
+
+def test_red_again_under_a_notice_that_still_stands_is_nothing_new() -> None:
+    """Its notice tells of its sibling meanwhile; the owner holds it already."""
+    play = Play(checks=(READY_CHECK, ADMIN_CHECK), policy=Policy())
+    for second in (0, 15, 30):
+        play.at(second, Looked(READINESS, FAIL, "a1"))
+        play.at(second, Looked(ADMIN, FAIL, "a1"))
+    for second in (60, 75):
+        play.at(second, Looked(READINESS, OK, "a1"))
+    for second in (90, 105, 120):
+        play.at(second, Looked(READINESS, FAIL, "a1"))
+    assert play.face() == ("red", "unready")
+    assert play.told() == [Edition.ENGAGED]

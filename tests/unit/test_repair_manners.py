@@ -7,11 +7,16 @@ from msgspec.structs import replace
 from healthd.model import (
     HOUR_US,
     MINUTE_US,
+    SECOND_US,
     ActiveState,
     AttemptResult,
+    Began,
     Budget,
     Closing,
     Edition,
+    End,
+    Ended,
+    How,
     Idle,
     IncidentStep,
     Looked,
@@ -24,6 +29,7 @@ from healthd.model import (
     UnitSeen,
 )
 from tests.unit.histories import (
+    BEGIN_US,
     FAIL,
     LISTED,
     LIVE_CHECK,
@@ -340,3 +346,45 @@ def test_a_loop_that_waits_at_every_look_is_left_to_systemd() -> None:
     stage.run(10 * MINUTE)
     assert stage.calls == 0
     assert why(stage) == "systemd itself restarts it, again and again"
+
+
+def test_a_loop_that_somebody_has_taken_in_hand_is_left_to_them() -> None:
+    """Red, and a person's start is queued: neither a restart nor a notice before its end."""
+    play = Play(checks=(LIVE_CHECK,))
+    for second in range(3):
+        end = End(f"run{second}", BEGIN_US + second * SECOND_US, 1, How.BY_ITSELF, clean=False)
+        play.at(second, Ended(end))
+        play.at(second, Began(f"run{second + 1}", BEGIN_US + second * SECOND_US))
+    failed = replace(RUNNING, active_state=FAILED, sub_state="failed", invocation="run3")
+    for second in (4, 9, 14):
+        play.at(second, UnitSeen(replace(failed, job=7), fresh=True, due=True))
+    assert play.face(LIVENESS) == ("red", "crash-loop")
+    assert (play.repairs(), play.told()) == ([], [])
+
+
+def test_an_automatic_restart_that_does_not_come_is_told_and_not_doubled() -> None:
+    """systemd says that it will start it: we do not, but somebody must hear that it is late."""
+    play = Play(checks=(LIVE_CHECK,))
+    late = replace(
+        RUNNING,
+        active_state=FAILED,
+        sub_state="failed-before-auto-restart",
+        result="signal",
+        state_change_us=BEGIN_US - 60 * SECOND_US,
+    )
+    for second in (0, 5, 10):
+        play.at(second, UnitSeen(late, fresh=True, due=True))
+    assert play.face(LIVENESS) == ("red", "failed")
+    assert (play.repairs(), play.told()) == ([], [Edition.ENGAGED])
+
+
+def test_a_final_word_holds_for_the_whole_stretch() -> None:
+    """Well for a moment and red again: polkit is not asked a second time."""
+    play = Play()
+    for second in (0, 15, 30):
+        play.at(second, Looked(READINESS, FAIL, "a1"))
+    play.at(31, Looked(READINESS, OK, "a1"))
+    play.at(32, RepairFinished(play.repairs()[0].attempt.id, AttemptResult.FINAL, "polkit says no"))
+    play.at(46, Looked(READINESS, FAIL, "a1"))
+    assert len(play.repairs()) == 1
+    assert play.told() == [Edition.ENGAGED]

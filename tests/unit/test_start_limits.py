@@ -94,3 +94,15 @@ def test_a_start_that_was_made_is_in_the_count_of_starts() -> None:
     stage.run(1)
     since_us = BEGIN_US + 10 * SECOND_US
     assert len([t for t in stage.play.story.run.starts_us if t > since_us]) == 2
+
+
+def test_a_unit_that_was_watched_long_enough_is_known() -> None:
+    """Whoever saw its last ten seconds need not wait for them."""
+    stage = Stage()
+    fresh = replace(stage.play.story.run, watched_since_us=0)
+    stage.play.story = replace(stage.play.story, run=fresh)
+    stage.put(UnitSeen(stage.facts, fresh=True))
+    stage.run(MINUTE)
+    stage.kill()
+    stage.run(6)
+    assert stage.calls == 1
