@@ -50,6 +50,7 @@ class LawfulPlay(Play):
     restarts_us: list[int] = field(default_factory=list)
     last_told: dict[IncidentId, Edition] = field(default_factory=dict)
     engaged: set[IncidentId] = field(default_factory=set)
+    ever_told: bool = False
     standing_since_us: int = 0
     silent_since_us: dict[CheckKey, int] = field(default_factory=dict)
 
@@ -174,7 +175,7 @@ class LawfulPlay(Play):
                 assert not any(e in _BROKEN for e in self.last_told.values()), "two notices stand"
                 self.engaged.add(notice.incident)
             case Edition.AGAIN:
-                assert self.last_told or self.engaged, "again, and never told"
+                assert self.ever_told, "again, and never told"
                 stands = [e for e in self.last_told.values() if e in _BROKEN]
                 since_us = now_us - self.standing_since_us
                 assert not stands or since_us >= scene.policy.renotify_us, "again too early"
@@ -185,6 +186,7 @@ class LawfulPlay(Play):
         if notice.edition is not Edition.CLEARED:
             self.standing_since_us = now_us
             assert notice.remedy
+        self.ever_told = True
         assert notice.title
         assert notice.body
         self.last_told[notice.incident] = notice.edition

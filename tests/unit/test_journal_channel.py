@@ -186,7 +186,7 @@ def test_an_attempt_is_found_under_each_of_its_incidents_and_told_once() -> None
 
     over = entries(between, after, tuple(IncidentStep(Change.CHANGED, i) for i in ended))
     assert [v for k, v in over[0] if k == "HEALTHD_INCIDENT"] == ["42", "43"]
-    assert only(over)["MESSAGE"] == ("attempt 7 of nginx.service: the call failed (polkit says no)")
+    assert only(over)["MESSAGE"] == ("attempt 1 of nginx.service: the call failed (polkit says no)")
 
 
 def test_a_notice_comes_from_the_outbox_alone() -> None:
@@ -229,7 +229,7 @@ def test_a_reason_is_said_once() -> None:
     failed = Watch(CHECK, replace(RED, summary="killed by SIGKILL"))
     entry = only(entries(STORY, STORY, (Publish(failed, SUSPECT),)))
     assert entry["MESSAGE"] == (
-        "liveness:nginx.service is red: failed: killed by SIGKILL; was yellow (suspect)"
+        "liveness:nginx.service is red (failed): killed by SIGKILL; was yellow (suspect)"
     )
 
 

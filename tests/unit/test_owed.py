@@ -37,11 +37,13 @@ DELIVERED = Delivered(IncidentId(1), Edition.ENGAGED, "journal", NOTICE.id)
 
 
 def step(event: Event, *effects: Effect) -> Step:
+    """What one event of one story came to."""
     story = Story("a.service")
     return Step("a.service", event, story, story, tuple((e, 1) for e in effects))
 
 
 def owed(*steps: Step) -> Owed:
+    """What these steps leave to be written."""
     found = Owed()
     for one in steps:
         found.add(one)

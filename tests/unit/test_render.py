@@ -67,8 +67,9 @@ def test_status_shows_each_fault_of_the_settings_in_its_first_lines() -> None:
     faults = ["/etc/healthd/healthd.yaml:3:5: found the key “chekcs”; allowed: checks, units"]
     row = samples.settings_check("yellow", "configuration", summary="1 fault", faults=faults)
     text = overview("web1", samples.manager([row], []), NARROW)
-    assert "    Settings: 1 fault\n" in text
-    assert "/etc/healthd/healthd.yaml:3:5: found the key" in text
+    assert "    Settings: /etc/healthd/healthd.yaml:3:5: found the key" in text
+    # The summary names the first fault only: it would say one twice.
+    assert "1 fault" not in text
     assert "host:healthd/settings" not in text
 
 
@@ -84,21 +85,6 @@ def test_status_admits_what_the_daemon_does_not_say() -> None:
     """An older or younger daemon without the settings check must not read as “nothing”."""
     text = overview("web1", samples.manager([], []), NARROW)
     assert text.count("unknown: healthd does not say") == 2
-
-
-def test_a_reason_is_said_once() -> None:
-    """The daemon's summary may begin with the reason, which stands beside it already."""
-    row = samples.check("liveness:a.service", "red", "failed", summary="exit code 3")
-    incident = samples.incident(1, "liveness:a.service", summary="exit code 3")
-    for text in (
-        overview("web1", samples.manager([row], [incident]), NARROW),
-        checks_page([row], NARROW),
-        page(check_block(row, NARROW)),
-        page(incident_block(incident, [], NARROW)).replace("Reason: failed: exit", "exit"),
-        changes.line(changes.changed("liveness:a.service", "yellow", row, 1), NOW, NARROW),
-    ):
-        assert "failed: exit" not in text.replace("red failed: exit", "")
-        assert "exit code 3" in text
 
 
 def test_a_remedy_is_shown_while_it_would_help() -> None:
@@ -174,7 +160,7 @@ def test_states_are_told_without_colours_and_without_unicode() -> None:
     ascii_screen = Screen(width=80, unicode=False, now=NOW)
     lines = checks_page(by_weight(samples.broken_checks()), ascii_screen).splitlines()
     marks = [line[0] for line in lines[1:10]]
-    assert marks == ["x", "x", "!", "o", "o", "o", "*", "*", "*"]
+    assert marks == ["x", "x", "!", "*", "*", "*", "o", "o", "o"]
 
 
 def test_colours_do_not_move_a_column() -> None:

@@ -183,7 +183,7 @@ def test_attempts_are_told_with_their_times_and_what_spoiled_them() -> None:
     )
     _, body = notice(tried, Edition.ENGAGED, NOW)
     assert body.splitlines()[1] == (
-        "Tried: restart at 14:04, restart (polkit says no) at 14:05, perhaps a restart at 14:06, "
+        "Tried: restart at 14:04, restart (failed) at 14:05, perhaps a restart at 14:06, "
         "restart (overtaken) at 14:07, restart by uid 1000 at 14:08, "
         "restart of fix-web.service at 14:09 UTC. Given up: 2 restarts did not help."
     )
