@@ -36,7 +36,7 @@ async def look(spec: HttpSpec, tools: Tools) -> Look:
         return could_not_run(f"{name} could not be looked at: {err.message}")
     reply = await tools.probe(_probe(spec, places))
     if reply.trouble:
-        return no_answer(reply, reply.trouble, name, _public_path(spec), places[0], tools)
+        return no_answer(reply, reply.trouble, name, places[0], tools)
     return _fault(spec, reply) or _well(spec, reply, tools.wall_at())
 
 
@@ -58,14 +58,10 @@ def _host(place: Place, *, tls: bool) -> str:
     return address.removesuffix(f":{place.port}") if place.port == _DEFAULT_PORTS[tls] else address
 
 
-def _public_path(spec: HttpSpec) -> str:
-    # A query may hold a token.
-    return re.split(r"[?#]", spec.path, maxsplit=1)[0]
-
-
 def _fault(spec: HttpSpec, reply: Reply) -> Look | None:
     """What is wrong with an answer that came whole; None = nothing."""
-    what = f"{spec.endpoint.name}{_public_path(spec)}"
+    # By its endpoint only: a path may hold a secret (a hook's address, a token in its query).
+    what = spec.endpoint.name
     well = reply.status in spec.status if spec.status else 200 <= reply.status < 300
     if not well:
         return failing(
@@ -108,5 +104,5 @@ def _well(spec: HttpSpec, reply: Reply, now_at: int) -> Look:
             "; ".join(but),
             took_us=reply.took_us,
         )
-    summary = f"HTTP {reply.status} from {name}{_public_path(spec)}"
+    summary = f"HTTP {reply.status} from {name}"
     return Look(Outcome.OK, Reason.OK, summary, took_us=reply.took_us)

@@ -20,6 +20,6 @@ async def look(spec: TcpSpec, tools: Tools) -> Look:
     tls = Tls(server_name(spec.host, places[0]), spec.ca) if spec.tls else None
     reply = await tools.probe(Probe(places, TcpExchange(spec.send, spec.expect), tls))
     if reply.trouble:
-        return no_answer(reply, reply.trouble, name, "", places[0], tools)
+        return no_answer(reply, reply.trouble, name, places[0], tools)
     summary = f"{name} gives the expected answer" if spec.expect else f"{name} accepts connections"
     return Look(Outcome.OK, Reason.OK, summary, took_us=reply.took_us)

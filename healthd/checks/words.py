@@ -25,19 +25,17 @@ _BROKEN = {
 }
 
 
-def no_answer(
-    reply: Reply, trouble: Trouble, name: str, path: str, place: Place, tools: Tools
-) -> Look:
+def no_answer(reply: Reply, trouble: Trouble, name: str, place: Place, tools: Tools) -> Look:
     """The look of a probe of the endpoint *name* at *place* that ended in *trouble*."""
-    summary = in_words(trouble, name, path, place, tools.limit_s)
+    summary = in_words(trouble, name, place, tools.limit_s)
     if trouble.ours:
         return could_not_run(summary)
     return failing(trouble.failure_class, summary, excerpt(reply.received), reply.took_us)
 
 
-def in_words(trouble: Trouble, name: str, path: str, place: Place, limit_s: float) -> str:
+def in_words(trouble: Trouble, name: str, place: Place, limit_s: float) -> str:
     """Why a probe of the endpoint *name* at *place* got no answer, in one line."""
-    what, where = f"{name}{path}", f"{name} ({place})"
+    where = f"{name} ({place})"
     if trouble.ours:
         return f"{where} could not be looked at: {trouble.words}"
     if trouble.failure_class == FailureClass.TIMEOUT:
@@ -50,7 +48,7 @@ def in_words(trouble: Trouble, name: str, path: str, place: Place, limit_s: floa
     else:
         sentence = _BROKEN[trouble.failure_class]
     limit = how_long(round(limit_s * 1e6))
-    return sentence.format(what=what, where=where, why=trouble.words, limit=limit)
+    return sentence.format(what=name, where=where, why=trouble.words, limit=limit)
 
 
 def how_long(duration_us: int) -> str:

@@ -131,8 +131,8 @@ class Daemon:
         """The settings of the files as they are now; raises Faults and changes nothing else."""
         try:
             self.config.reload(self.loop.stories)
-        except Faults as err:
-            self.write(entries.settings_refused(str(err.faults[0]), at_start=False))
+        except Faults:
+            self.write(entries.settings_refused(self.config.faults[0], at_start=False))
             self.say_settings()
             raise
         self.loop.policy = self.config.policy()

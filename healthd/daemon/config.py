@@ -34,7 +34,7 @@ class Config:
             self.settings = load(os.environ, root)
         except Faults as err:
             self.settings = fallback(os.environ)
-            self.faults = tuple(str(fault) for fault in err.faults)
+            self.faults = tuple(fault.public() for fault in err.faults)
         self._rendered = rendered(root)
         self._naming = self._named()
 
@@ -46,7 +46,7 @@ class Config:
         try:
             settings = load(os.environ, self._root, tuple(units))
         except Faults as err:
-            self.faults = tuple(str(fault) for fault in err.faults)
+            self.faults = tuple(fault.public() for fault in err.faults)
             raise
         self.switch_waits = settings.enabled is not self.settings.enabled
         self.settings = replace(settings, enabled=self.settings.enabled)

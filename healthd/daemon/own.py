@@ -19,7 +19,11 @@ def settings_look(faults: tuple[str, ...], troubles: tuple[str, ...]) -> Look:
     """*faults*: why the files were refused as a whole; *troubles*: what in them will not work."""
     if faults:
         more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
-        return Look(Outcome.DEGRADED, Reason.CONFIGURATION, f"settings refused: {faults[0]}{more}")
+        return Look(
+            Outcome.DEGRADED,
+            Reason.CONFIGURATION,
+            f"settings refused, see healthctl verify: {faults[0]}{more}",
+        )
     if troubles:
         more = f" (and {len(troubles) - 1} more)" if len(troubles) > 1 else ""
         return Look(Outcome.DEGRADED, Reason.CONFIGURATION, f"{troubles[0]}{more}")

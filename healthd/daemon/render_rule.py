@@ -10,6 +10,7 @@ import contextlib
 import grp
 import os
 import pwd
+import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -49,9 +50,12 @@ def write(root: Path, environ: Mapping[str, str], *, is_reload: bool) -> int:
         with eyes_of(USER) if root == Path("/") else contextlib.nullcontext():
             allow = load(environ, root).allow_restart
     except Faults as faults:
-        sys.stderr.writelines(f"{fault}\n" for fault in faults.faults)
+        # The journal is no place for what was found: `healthctl verify` shows it.
+        sys.stderr.writelines(f"{fault.public()}\n" for fault in faults.faults)
         if is_reload:
             sys.stderr.write("the settings are faulty: the rule for polkit stays as it was\n")
+            if root == Path("/"):
+                _let_the_daemon_say_so()
             return 1
         sys.stderr.write("the settings are faulty: nothing may be restarted\n")
         allow = ()
@@ -63,6 +67,21 @@ def write(root: Path, environ: Mapping[str, str], *, is_reload: bool) -> int:
         sys.stderr.write(f"cannot write the rule for polkit: {err}\n")
         return 1
     return 0
+
+
+def _let_the_daemon_say_so() -> None:
+    """Have the daemon meet the same faults: systemd's own call to it does not come any more.
+
+    It refuses them too, and shows that to whoever asks how the machine is.
+    """
+    call = ("org.healthd1", "/org/healthd1", "org.healthd1.Manager", "Reload")
+    subprocess.run(
+        ["/usr/bin/busctl", "--quiet", "--auto-start=no", "--timeout=10", "call", *call],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=False,
+        timeout=15,
+    )
 
 
 def remove(root: Path) -> int:

@@ -41,6 +41,11 @@ class Fault(Struct, frozen=True, order=True):
             words.append(self.hint)
         return "; ".join(words)
 
+    def public(self) -> str:
+        """The place and what is allowed there, for everybody: what was found may be a secret."""
+        place = Mark(self.file, self.line, self.column)
+        return f"{place}: fault; allowed: {self.allowed}" if self.allowed else f"{place}: fault"
+
 
 class Remark(Struct, frozen=True, order=True):
     """Something worth knowing about settings that hold: a note or a warning, with its place."""

@@ -41,9 +41,9 @@ async def test_faulty_settings_at_start_are_said_and_restart_nothing(
     rows = await client.checks()
     row = rows[SETTINGS]
     assert row.face == (State.YELLOW, Reason.CONFIGURATION)
-    assert row.summary.startswith(f"settings refused: {file}{PLACE}: ")
+    assert row.summary.startswith(f"settings refused, see healthctl verify: {file}{PLACE}: ")
     (fault,) = row.strings("faults")
-    assert fault.startswith(f"{file}{PLACE}: found")
+    assert fault.startswith(f"{file}{PLACE}: fault; allowed: ")
     assert row.strings("may_restart") == []
     assert rows[LIVE].state == State.GREEN
     entry = await healthd.journal.until_kind(Kind.SETTINGS_REFUSED)

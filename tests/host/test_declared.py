@@ -91,6 +91,9 @@ def test_a_faulty_file_is_refused_as_a_whole_and_the_old_settings_stay(host: Hos
     assert "healthd.yaml:3" in said + " ".join(
         e["MESSAGE"] for e in host.journal("SYSLOG_IDENTIFIER=render-rule")
     )
+    host.wait_for(lambda: face(host, "host:healthd/settings") == ("yellow", "configuration"))
+    assert "max_atempts" not in host.run("healthctl", "status", check=False, user="nobody").out
+    assert "max_atempts" in host.run("healthctl", "verify", check=False).out
     before = host.unit_property(unit, "MainPID")
     host.run("healthctl", "restart", unit)
     assert host.unit_property(unit, "MainPID") != before

@@ -87,7 +87,7 @@ def found(look: Look) -> tuple[Outcome, FailureClass | None, str]:
 async def test_a_good_answer_is_ok_in_words_that_stay_the_same() -> None:
     """A summary with a time in it would be news at every look."""
     one, other = await look(took_us=900), await look(took_us=70_000)
-    assert found(one) == (Outcome.OK, None, "HTTP 200 from web/healthz")
+    assert found(one) == (Outcome.OK, None, "HTTP 200 from web")
     assert one.reason == Reason.OK
     assert (one.summary, one.took_us) == (other.summary, 900)
 
@@ -111,7 +111,7 @@ async def test_the_status_must_be_one_of_those_declared(
     seen = await look(replace(SPEC, status=wanted), status=status)
     assert (seen.outcome == Outcome.OK) is well
     if not well:
-        summary = f"HTTP {status} from web/healthz"
+        summary = f"HTTP {status} from web"
         assert found(seen) == (Outcome.FAILING, FailureClass.STATUS, summary)
         assert seen.reason == Reason.UNREADY
 
@@ -121,7 +121,7 @@ async def test_a_body_without_the_expected_text_fails_although_the_status_is_wel
     spec = replace(SPEC, body="database: up")
     assert (await look(spec, received=b"... database: up ...")).outcome == Outcome.OK
     seen = await look(spec, received=b"database: down, password=hunter2")
-    words = "the answer from web/healthz does not hold the expected text"
+    words = "the answer from web does not hold the expected text"
     assert found(seen) == (Outcome.FAILING, FailureClass.BODY, words)
     assert seen.private == "database: down, password=hunter2"
 
@@ -178,7 +178,7 @@ async def test_both_reasons_for_yellow_are_said() -> None:
         ),
         (
             Trouble(FailureClass.CONNECT, Stage.FIRST_BYTE, "the connection was closed"),
-            "no answer from web/healthz: the connection was closed",
+            "no answer from web: the connection was closed",
         ),
         (
             Trouble(FailureClass.DNS, Stage.DNS, "the name is not known"),
@@ -190,15 +190,15 @@ async def test_both_reasons_for_yellow_are_said() -> None:
         ),
         (
             Trouble(FailureClass.STATUS, Stage.DONE, "it is not HTTP"),
-            "no HTTP answer from web/healthz: it is not HTTP",
+            "no HTTP answer from web: it is not HTTP",
         ),
         (
             Trouble(FailureClass.BODY, Stage.DONE, "it broke off"),
-            "no whole answer from web/healthz: it broke off",
+            "no whole answer from web: it broke off",
         ),
         (
             Trouble(FailureClass.TIMEOUT, Stage.DNS),
-            "no address for web/healthz within 5 s",
+            "no address for web within 5 s",
         ),
         (
             Trouble(FailureClass.TIMEOUT, Stage.CONNECT),
@@ -210,11 +210,11 @@ async def test_both_reasons_for_yellow_are_said() -> None:
         ),
         (
             Trouble(FailureClass.TIMEOUT, Stage.FIRST_BYTE),
-            "no answer from web/healthz within 5 s (waiting for the first byte)",
+            "no answer from web within 5 s (waiting for the first byte)",
         ),
         (
             Trouble(FailureClass.TIMEOUT, Stage.DONE),
-            "no whole answer from web/healthz within 5 s",
+            "no whole answer from web within 5 s",
         ),
     ],
 )
@@ -253,8 +253,8 @@ async def test_what_the_server_says_stays_private_and_short() -> None:
 
 async def test_a_query_is_not_shown() -> None:
     """It is where tokens are put."""
-    seen = await look(replace(SPEC, path="/healthz?token=hunter2#x"), status=500)
-    assert seen.summary == "HTTP 500 from web/healthz"
+    seen = await look(replace(SPEC, path="/hook/hunter2?token=hunter2#x"), status=500)
+    assert seen.summary == "HTTP 500 from web"
 
 
 async def test_the_request_is_what_was_declared() -> None:
@@ -317,7 +317,7 @@ async def test_real_servers_are_told_apart() -> None:
         FailureClass.CONNECT,
     ]
     assert looks[2].summary == (
-        "no answer from web/healthz within 150 ms (waiting for the first byte)"
+        "no answer from web within 150 ms (waiting for the first byte)"
     )
     assert looks[4].summary == f"no connection to web (127.0.0.1:{ports[4]}): refused"
 
