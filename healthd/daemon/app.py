@@ -31,7 +31,17 @@ from healthd.daemon.saving import Saver
 from healthd.daemon.session import Session
 from healthd.errors import HealthdError
 from healthd.host.polkit import authorize
-from healthd.model import Aspect, CheckKey, Declared, Look, Looked, Permission, UnitName
+from healthd.judge.repairing import HEALTHD
+from healthd.model import (
+    Aspect,
+    CheckKey,
+    Declared,
+    Look,
+    Looked,
+    Permission,
+    Policy,
+    UnitName,
+)
 from healthd.settings.faults import Faults
 from healthd.store.records import Loaded
 from healthd.store.store import Store
@@ -84,7 +94,7 @@ class Daemon:
             store=store,
             writer=Journal(socket),
             clock=self.clock,
-            policy=lambda: self.loop.policy,
+            policy=self._policy_for,
             spawn=self.spawn,
         )
         box = Toolbox(
@@ -199,6 +209,13 @@ class Daemon:
             self.looks.begin(key)
         elif self.session is not None and key.startswith(f"{Aspect.LIVENESS}:"):
             self.session.units.read_soon(story.name, due=True)
+
+    def _policy_for(self, by: str) -> Policy:
+        """`repair: false` keeps healthd from restarting a unit, not a person from asking for it."""
+        policy = self.loop.policy
+        if by == HEALTHD:
+            return policy
+        return replace(policy, allow_restart=self.config.may_be_asked_for())
 
     async def _allowed(
         self, sender: str, action: str, details: Mapping[str, str], interactive: bool

@@ -70,7 +70,7 @@ class Effects:
         store: Store,
         writer: EntryWriter,
         clock: Clock,
-        policy: Callable[[], Policy],
+        policy: Callable[[str], Policy],
         spawn: Spawn,
     ) -> None:
         self.session: Session | None = None
@@ -194,7 +194,9 @@ class Effects:
     async def _restart(self, effect: Repair) -> RepairResult:
         if self.session is None:
             return RepairResult(AttemptResult.FAILED, "the bus is lost")
-        return await restart_unit.repair(effect.attempt.unit, self._policy(), self.session.systemd)
+        attempt = effect.attempt
+        policy, systemd = self._policy(attempt.by), self.session.systemd
+        return await restart_unit.repair(attempt.unit, policy, systemd, effect.judged)
 
     async def _evidence(self, effect: TakeEvidence, facts: UnitFacts | None) -> None:
         """Result and exit status as they were when the incident opened; the log by invocation."""

@@ -71,7 +71,9 @@ def _begin(turn: Turn, unit: UnitName, by: str, key: CheckKey) -> Attempt:
         unit=unit,
     )
     _record(turn, attempt)
-    turn.effects.append(Repair(attempt, key))
+    facts = turn.story.facts
+    own = by == HEALTHD and facts is not None and facts.id == unit
+    turn.effects.append(Repair(attempt, key, facts if own else None))
     return attempt
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from healthd.model.checks import Verdict
 from healthd.model.incidents import Attempt, Incident, Notice
 from healthd.model.story import Watch
+from healthd.model.units import UnitFacts
 from healthd.model.words import CheckKey, IncidentId, UnitName
 
 
@@ -42,10 +43,14 @@ class IncidentStep(Struct, frozen=True, tag=True):
 
 
 class Repair(Struct, frozen=True, tag=True):
-    """Make this attempt. It is stored before this effect runs."""
+    """Make this attempt. It is stored before this effect runs.
+
+    *judged*: the unit as it was when healthd decided this; None: a person asked, as it is now.
+    """
 
     attempt: Attempt
     key: CheckKey
+    judged: UnitFacts | None = None
 
 
 class Tell(Struct, frozen=True, tag=True):

@@ -7,7 +7,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from healthd.errors import HealthdError
-from healthd.model import SECOND_US, AttemptResult, Policy, UnitFacts, UnitName
+from healthd.model import SECOND_US, ActiveState, AttemptResult, Policy, UnitFacts, UnitName
 from healthd.repairs.allowlist import may_restart
 
 # A unit without a start timeout may take long; its job goes on in PID 1 whatever we think of it.
@@ -51,21 +51,32 @@ class Tools(Protocol):
     async def restart(self, unit: str, *, limit_s: float) -> str: ...
 
 
-async def repair(unit: UnitName, policy: Policy, tools: Tools) -> RepairResult:
-    """Restart *unit* if everything still speaks for it, and wait for its job to end."""
+async def repair(
+    unit: UnitName, policy: Policy, tools: Tools, judged: UnitFacts | None = None
+) -> RepairResult:
+    """Restart *unit* if everything still speaks for it, and wait for its job to end.
+
+    *judged*: what it was restarted for; if it is something else by now, somebody was faster.
+    """
     refusal = may_restart(unit, policy.allow_restart, policy.never_restart)
     if refusal is not None:
         return RepairResult(AttemptResult.FINAL, refusal.message)
     try:
-        return await _restart(unit, policy, tools)
+        return await _restart(unit, policy, tools, judged)
     except HealthdError as err:
         return RepairResult(_RAISED.get(err.code, AttemptResult.FAILED), err.message)
 
 
-async def _restart(unit: UnitName, policy: Policy, tools: Tools) -> RepairResult:
+async def _restart(
+    unit: UnitName, policy: Policy, tools: Tools, judged: UnitFacts | None
+) -> RepairResult:
     facts = await tools.read(unit)
-    if facts.job:
-        return RepairResult(AttemptResult.OVERTAKEN, "systemd has a job for it already")
+    overtaken = _overtaken(facts, judged)
+    if overtaken:
+        return RepairResult(AttemptResult.OVERTAKEN, overtaken)
+    if facts.acts_on_machine:
+        said = "a failure of this unit acts on the whole machine"
+        return RepairResult(AttemptResult.FINAL, said)
     along, stays_down = await tools.along(unit)
     harm = _harm(along, stays_down, await tools.pushed_out(unit), policy)
     if harm:
@@ -75,6 +86,19 @@ async def _restart(unit: UnitName, policy: Policy, tools: Tools) -> RepairResult
     outcome = _RESULTS.get(result, AttemptResult.FAILED)
     detail = "" if outcome is AttemptResult.DONE else f"systemd's job ended: {result}"
     return RepairResult(outcome, detail, along)
+
+
+def _overtaken(facts: UnitFacts, judged: UnitFacts | None) -> str:
+    """What somebody did with the unit since it was judged, or ""."""
+    if facts.job:
+        return "systemd has a job for it already"
+    if judged is None:
+        return ""
+    if facts.invocation and facts.invocation != judged.invocation:
+        return "it was started anew meanwhile"
+    if facts.active_state is ActiveState.INACTIVE is not judged.active_state:
+        return "it was stopped meanwhile"
+    return ""
 
 
 def _harm(

@@ -57,7 +57,7 @@ async def test_a_spec_finds_its_own_kind() -> None:
         )
         looks = [await look(spec, tools()) for spec in specs]
     assert [(each.outcome, each.summary) for each in looks] == [
-        (Outcome.OK, "HTTP 200 from web/"),
+        (Outcome.OK, "HTTP 200 from web"),
         (Outcome.OK, "web accepts connections"),
         (Outcome.OK, "true ended with exit status 0"),
     ]
