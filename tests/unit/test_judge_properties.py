@@ -225,7 +225,7 @@ def test_what_people_ask_for_is_never_repaired_nor_told(
 
 
 @pytest.mark.soak
-@few(2000)
+@few(1000)
 @given(SEEDS, WILDNESS)
 def test_long_storms(seed: int, wild: float) -> None:
     """Thousands of events each."""
@@ -236,7 +236,7 @@ def test_long_storms(seed: int, wild: float) -> None:
 
 
 @pytest.mark.soak
-@few(5000)
+@few(1000)
 @given(
     st.lists(st.sampled_from([*WAITS, *WAITS, *ASKED, *MISHAPS]), min_size=20, max_size=200),
     POLICIES,
