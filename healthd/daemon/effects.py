@@ -30,6 +30,7 @@ from healthd.model import (
     Delivered,
     Effect,
     Evidence,
+    IncidentId,
     IncidentStep,
     LookAt,
     Notice,
@@ -131,11 +132,16 @@ class Effects:
             case ReadUnit(unit=unit):
                 if self.session is not None:
                     self.session.units.read_soon(unit)
-            case Withdraw():
-                # The journal keeps every notice; it is the only channel so far.
-                pass
+            case Withdraw(incident=incident):
+                self._withdraw(incident)
             case _:
                 assert_never(effect)
+
+    def _withdraw(self, incident: IncidentId) -> None:
+        """What no channel has shown yet is not shown any more; the journal keeps what it has."""
+        for notice in [n for n in self._newest.values() if n.incident == incident]:
+            del self._newest[notice.id]
+            self._spawn(self._keep(Batch(outbox_drop=(notice.id,))))
 
     async def _write(self, written: tuple[Entry, ...]) -> None:
         for entry in written:

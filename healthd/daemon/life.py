@@ -119,6 +119,14 @@ async def _keep_session(daemon: Daemon, readiness: Readiness) -> None:
         finally:
             daemon.session = daemon.effects.session = None
             await connection.close()
+        _heed_cancelling()
+
+
+def _heed_cancelling() -> None:
+    """A group that ended by an error, before Python 3.13, forgot that it was cancelled as well."""
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():
+        raise asyncio.CancelledError
 
 
 async def _pass(daemon: Daemon, session: Session) -> None:

@@ -13,6 +13,7 @@ from healthd.daemon.inbox import Inbox
 from healthd.daemon.saving import Saver, Step
 from healthd.judge.incident import is_open
 from healthd.judge.judge import judge
+from healthd.judge.repairing import HEALTHD
 from healthd.model import (
     CheckKey,
     Effect,
@@ -142,7 +143,8 @@ class Loop:
                 self._saver.meta = replace(self._saver.meta, next_incident=incident.id + 1)
             case Repair(attempt=attempt):
                 self._saver.meta = replace(self._saver.meta, next_attempt=attempt.id + 1)
-                self._machine_restarts_us.append(attempt.at_us)
+                if attempt.by == HEALTHD:
+                    self._machine_restarts_us.append(attempt.at_us)
             case _:
                 pass
         if isinstance(effect, Publish | Removed | IncidentStep | Tell):

@@ -119,8 +119,10 @@ def pending_restart(sight: Sight) -> Look | None:
     due_us = (facts.state_change_us or sight.now.steady_us) + max(0, facts.restart_delay_for_us)
     left_us = due_us - sight.now.steady_us
     soon = f"restarts in {duration(left_us)}" if left_us > 0 else "restarts now"
-    # When the restart comes, Result is that of the new run before the state is.
     last = sight.last
+    if facts.result in CLEAN_RESULTS and sight.lives:
+        # As a restart comes, Result is that of the new run before the state is.
+        return keep("its restart has come")
     if facts.result in CLEAN_RESULTS and (last is None or last.clean):
         return ok(f"{soon}, after a clean end")
     endless = facts.restart_delay_for_us < 0
@@ -141,6 +143,9 @@ def starting(sight: Sight) -> Look | None:
     facts = sight.facts
     if facts.active_state is ActiveState.ACTIVATING:
         return _activating(sight)
+    if sight.inactive and facts.job and sight.lives:
+        # A stop, or the first half of a restart, that is not over yet.
+        return keep("a job takes it down")
     if facts.active_state in DOWN and facts.job:
         return grey(Reason.STARTING, "its start is queued")
     if sight.inactive and not facts.booted and sight.meant_to_run:

@@ -43,6 +43,12 @@ class Sight(Struct, frozen=True):
         return last if last.invocation == self.facts.invocation else None
 
     @property
+    def lives(self) -> bool:
+        """Whether the invocation that systemd shows has begun, and no end of it was told yet."""
+        run = self.run
+        return run.last is None and run.invocation == self.facts.invocation != ""
+
+    @property
     def rests(self) -> bool:
         """Down, and nothing is under way that would start it."""
         return (
