@@ -107,7 +107,16 @@ def entries(before: Story, after: Story, effects: tuple[Effect, ...]) -> tuple[E
     *before* and *after* are the story around that event. Notices are not among them: the journal
     is a channel, and its notices come from the outbox so that a crash loses none.
     """
-    said = (_entry(effect, before, after) for effect in effects)
+    # One event may move an incident on twice: each step is held against the one before it.
+    known = {incident.id: incident for incident in before.incidents}
+    said = []
+    for effect in effects:
+        if isinstance(effect, IncidentStep):
+            incident = effect.incident
+            said.append(_incident_step(effect.change, incident, known.get(incident.id), after))
+            known[incident.id] = incident
+        else:
+            said.append(_entry(effect, before, after))
     return tuple(entry for entry in said if entry is not None)
 
 
@@ -174,8 +183,6 @@ def _entry(effect: Effect, before: Story, after: Story) -> Entry | None:
                 *_head(Kind.CHECK_REMOVED, Priority.INFO, said),
                 *_about(key, unit, ()),
             )
-        case IncidentStep(change=change, incident=incident):
-            return _incident_step(change, incident, before, after)
         case Repair(attempt=attempt, key=key):
             return _attempt_made(attempt, key, after)
         case _:
@@ -197,7 +204,9 @@ def _check_changed(effect: Publish) -> Entry:
     )
 
 
-def _incident_step(change: Change, incident: Incident, before: Story, after: Story) -> Entry | None:
+def _incident_step(
+    change: Change, incident: Incident, old: Incident | None, after: Story
+) -> Entry | None:
     match change:
         case Change.OPENED if incident.found:
             said = f"incident {incident.id} found at first start: {_broken(incident)}"
@@ -213,7 +222,6 @@ def _incident_step(change: Change, incident: Incident, before: Story, after: Sto
                 ("HEALTHD_ENDING", incident.closing),
             )
         case Change.CHANGED:
-            old = next((i for i in before.incidents if i.id == incident.id), None)
             return _incident_changed(old, incident, after) if old else None
 
 

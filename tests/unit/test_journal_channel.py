@@ -213,6 +213,18 @@ def test_an_incident_that_moves_on_says_how(fields: dict[str, Any], words: str) 
     assert entry["HEALTHD_INCIDENT"] == "42"
 
 
+def test_two_steps_of_one_event_are_each_told_once() -> None:
+    """ "reopened" twice in one second reads like two failures."""
+    first = changed(reopened=1)
+    second = changed(reopened=1, phase=Phase.SETTLING)
+    after = replace(STORY, incidents=(second.incident,))
+    said = [dict(entry) for entry in entries(STORY, after, (first, first, second, second))]
+    assert [entry["MESSAGE_ID"] for entry in said] == [
+        Kind.INCIDENT_REOPENED,
+        Kind.INCIDENT_CHANGED,
+    ]
+
+
 def test_a_notice_names_its_remedy_in_one_line() -> None:
     """`journalctl | grep` must find the command with the fact."""
     entry = dict(notice_entry(NOTICE))
