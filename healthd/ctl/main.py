@@ -6,7 +6,6 @@ Loads only what the command needs: start to output is what people wait for.
 from __future__ import annotations
 
 import gc
-import os
 import sys
 from enum import IntEnum
 from importlib import import_module
@@ -59,8 +58,8 @@ def run(words: list[str]) -> int:
         output.complain(str(err))
         return _EXITS.get(err.code, Exit.NOT_WELL)
     except BrokenPipeError:
-        # The reader has seen enough. Python would complain once more while it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader has seen enough.
+        output.silence(sys.stdout)
         return Exit.WELL
     except KeyboardInterrupt:
         return Exit.INTERRUPTED

@@ -9,11 +9,12 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TextIO
 
 from healthd.ctl.arguments import Arguments
 from healthd.ctl.layout import Screen
 from healthd.ctl.text import clean
+from healthd.errors import HealthdError
 
 _NO = ("0", "no", "n", "false", "f", "off")
 
@@ -45,7 +46,7 @@ class Output(NamedTuple):
         # Loaded only for who asks for it. What is not ASCII is escaped, and so harmless.
         from json import dumps
 
-        write(dumps(value, indent=2 if sys.stdout.isatty() else None) + "\n")
+        write(dumps(value, indent=2 if _on_terminal() else None) + "\n")
 
     def record(self, value: object) -> None:
         """Print *value* as JSON on one line, one of many."""
@@ -56,13 +57,13 @@ class Output(NamedTuple):
 
 def output(arguments: Arguments) -> Output:
     """How to print for these arguments and this standard output."""
-    terminal = sys.stdout.isatty()
+    terminal = _on_terminal()
     flags = arguments.flags
     json = "--json" in flags
     screen = Screen(
         width=_width() if terminal else None,
         colour=not json and _colour(os.environ, terminal=terminal),
-        unicode="utf" in (sys.stdout.encoding or "").lower(),
+        unicode="utf" in (getattr(sys.stdout, "encoding", "") or "").lower(),
         legend="--no-legend" not in flags,
         now=time.time_ns() // 1000,
     )
@@ -78,16 +79,54 @@ def _paged(page: str) -> bool:
 
 
 def write(text: str) -> None:
-    """Write to standard output."""
-    # The locale may not know a character, and an argument may hold bytes that are no text.
-    sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    sys.stdout.write(text)
-    sys.stdout.flush()
+    """Write to standard output.
+
+    Raises HealthdError "unwritable" when it is closed or full; a reader that went away stays a
+    BrokenPipeError.
+    """
+    out = _standard("stdout")
+    if out is None:
+        raise HealthdError("unwritable", "standard output is closed")
+    try:
+        # The locale may not know a character, and an argument may hold bytes that are no text.
+        out.reconfigure(errors="backslashreplace")  # type: ignore[attr-defined]
+        out.write(text)
+        out.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as err:
+        silence(out)
+        raise HealthdError("unwritable", f"standard output: {err.strerror}") from err
+
+
+def silence(stream: TextIO) -> None:
+    """Let what is left in *stream* go nowhere: Python would complain of it once more at its end."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+
+
+def _standard(name: str) -> TextIO | None:
+    """None where the stream was closed before we began; typeshed does not know of that."""
+    stream: TextIO | None = getattr(sys, name)
+    return stream
+
+
+def _on_terminal() -> bool:
+    out = _standard("stdout")
+    return out is not None and out.isatty()
 
 
 def complain(words: str) -> None:
     """Say on standard error why it could not be done."""
-    print(f"healthctl: {clean(words)}", file=sys.stderr)
+    err = _standard("stderr")
+    if err is None:
+        return
+    try:
+        err.write(f"healthctl: {clean(words)}\n")
+        err.flush()
+    except OSError:
+        # There is nobody left to say it to; the exit code says it.
+        silence(err)
 
 
 def _colour(environment: Mapping[str, str], *, terminal: bool) -> bool:
