@@ -134,7 +134,9 @@ def _scan(folder: Path, limit_s: float, *, write: bool) -> str:
         return f"reading it ended by {signal.Signals(-child.returncode).name}"
     if child.returncode:
         lines = child.stderr.decode(errors="replace").strip().splitlines()
-        return lines[-1][:200] if lines else f"reading it ended with exit code {child.returncode}"
+        # LMDB begins with the path, and that of a copy is gone by the time somebody reads this.
+        said = lines[-1].replace(f"{folder}: ", "").replace(f"{folder}/", "") if lines else ""
+        return said[:200] or f"reading it ended with exit code {child.returncode}"
     return ""
 
 

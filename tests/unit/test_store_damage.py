@@ -208,6 +208,16 @@ async def test_a_scan_without_an_end_is_damage(tmp_path: Path) -> None:
     assert "did not end" in guard.find_damage(data.parent, limit_s=0.0)
 
 
+async def test_the_words_name_no_folder_that_is_gone(tmp_path: Path) -> None:
+    """The scan's copy is removed before anybody reads why; its path would lead nowhere."""
+    data = await filled(tmp_path / "store")
+    another_file(data)
+    said = guard.find_damage(data.parent)
+    assert said
+    assert str(tmp_path) not in said
+    assert "scan-" not in said
+
+
 async def test_only_the_newest_damaged_files_are_kept(tmp_path: Path) -> None:
     """A bad disk must not fill itself with copies."""
     for second in range(5):
