@@ -316,9 +316,7 @@ async def test_real_servers_are_told_apart() -> None:
         *(None, FailureClass.STATUS, FailureClass.TIMEOUT, FailureClass.TIMEOUT),
         FailureClass.CONNECT,
     ]
-    assert looks[2].summary == (
-        "no answer from web within 150 ms (waiting for the first byte)"
-    )
+    assert looks[2].summary == ("no answer from web within 150 ms (waiting for the first byte)")
     assert looks[4].summary == f"no connection to web (127.0.0.1:{ports[4]}): refused"
 
 
