@@ -39,10 +39,6 @@ class Lookout:
         if self._heap[0][0] == at_us:
             self._changed.set()
 
-    def next_look(self, key: CheckKey) -> int:
-        """Steady instant, 0 = none."""
-        return self._at.get(key, 0)
-
     async def run(self) -> None:
         while True:
             wait_s = self._fire()
