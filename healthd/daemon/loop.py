@@ -131,6 +131,7 @@ class Loop:
         return Scene(
             now=self._clock.now(),
             policy=self.policy,
+            stories=self.stories,
             first_start=self.first_start,
             machine_restarts_us=tuple(self._machine_restarts_us),
             next_incident=self._saver.meta.next_incident,

@@ -8,30 +8,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
 from healthd.daemon.clock import Clock
+from healthd.daemon.gap import bridged
 from healthd.daemon.inbox import Inbox
 from healthd.daemon.naming import Naming
+from healthd.daemon.reads import Reads, Spawn
 from healthd.daemon.stopping import MachineStop
 from healthd.errors import HealthdError
-from healthd.host import journal
 from healthd.host.systemd import Systemd, UnitRow
 from healthd.host.unit_facts import merge
 from healthd.judge.endings import Endings
-from healthd.judge.run import gap_end, unseen_end
 from healthd.judge.watched import is_service, is_watched
 from healthd.model import (
-    Began,
     BootFinished,
     Check,
     Declared,
-    Ended,
     JobRemoved,
-    JobStop,
     LoadState,
     OwnerChanged,
     Reloading,
@@ -47,12 +43,6 @@ from healthd.model import (
 
 log = logging.getLogger(__name__)
 
-Spawn = Callable[[Coroutine[object, object, None]], object]
-
-_READS_AT_ONCE = 16
-_READS_AT_MOST = 3
-_BETWEEN_READS_S = 0.25
-_JOURNAL_LIMIT_S = 5.0
 _SETTLE_S = 1.0
 _RECONCILE_S = 300.0
 
@@ -75,10 +65,9 @@ class Units:
         self._inbox = inbox
         self._stories = stories
         self._clock = clock
-        self._spawn = spawn
         self._endings = Endings()
         self._facts: dict[str, UnitFacts] = {}
-        self._heard: Counter[str] = Counter()
+        self._reads = Reads(systemd, spawn, self._was_read, self._miss)
         self._no_check: set[str] = set()
         self._one_at_a_time = asyncio.Lock()
         self._stop = MachineStop()
@@ -87,8 +76,6 @@ class Units:
         self._missed = False
         self._rousing: asyncio.Event = asyncio.Event()
         self._reloading = False
-        self._reads = asyncio.Semaphore(_READS_AT_ONCE)
-        self._reading: dict[str, UnitSeen | None] = {}
 
     async def begin(self) -> None:
         """The first pass over all that is loaded or named; then signals are believed."""
@@ -153,55 +140,12 @@ class Units:
             self.passed.set()
 
     def read_soon(self, unit: str, *, due: bool = False, asked: bool = False) -> None:
-        """Read a unit again; reads asked for while one is under way become one more."""
-        want = UnitSeen(UnitFacts(UnitName(unit)), fresh=True, due=due, asked=asked)
-        if unit in self._reading:
-            waiting = self._reading[unit]
-            if waiting is not None:
-                want = replace(want, due=due or waiting.due, asked=asked or waiting.asked)
-            self._reading[unit] = want
-            return
-        self._reading[unit] = None
-        self._spawn(self._read_until_current(unit, want))
+        """Read a unit again."""
+        self._reads.soon(unit, due=due, asked=asked)
 
     def _expected(self) -> set[str]:
         stories = {n for n, s in self._stories.items() if s.facts or n.endswith(".service")}
         return stories | set(self._naming().names)
-
-    async def _read_until_current(self, unit: str, want: UnitSeen) -> None:
-        while True:
-            facts = await self._read(unit)
-            if facts is not None:
-                self._facts[unit] = facts
-                if self._endings.prime(facts):
-                    await self._bridge_gap(facts)
-                self._put_read(want, facts)
-            again = self._reading[unit]
-            if again is None:
-                del self._reading[unit]
-                return
-            # A unit that loops is not read as fast as systemd answers.
-            await asyncio.sleep(_BETWEEN_READS_S)
-            again = self._reading[unit] or again
-            self._reading[unit] = None
-            want = again
-
-    async def _read(
-        self, unit: str, loaded: Mapping[str, UnitRow] | None = None
-    ) -> UnitFacts | None:
-        """A unit as it is now: what a signal has overtaken is read again, unless it never rests."""
-        heard, facts = -1, UnitFacts(UnitName(unit))
-        async with self._reads:
-            try:
-                for _ in range(_READS_AT_MOST):
-                    if heard != self._heard[unit]:
-                        heard = self._heard[unit]
-                        facts = await self._systemd.read(unit, loaded)
-                return facts
-            except HealthdError as err:
-                log.warning("%s could not be read: %s", unit, err)
-                self._miss()
-                return None
 
     async def _compare(self, row: UnitRow, loaded: Mapping[str, UnitRow]) -> None:
         if row.name in self._no_check:
@@ -237,7 +181,7 @@ class Units:
 
         *loaded*: a listing of just now, which saves questions about other units.
         """
-        facts = await self._read(unit, loaded)
+        facts = await self._reads.now(unit, loaded)
         if facts is None:
             return
         if unit != facts.id:
@@ -253,6 +197,13 @@ class Units:
         if self._endings.prime(facts) or first:
             await self._bridge_gap(facts)
         self._put_read(UnitSeen(facts, fresh=True, due=True), facts)
+
+    async def _was_read(self, read: UnitSeen) -> None:
+        facts = read.facts
+        self._facts[facts.id] = facts
+        if self._endings.prime(facts):
+            await self._bridge_gap(facts)
+        self._put_read(read, facts)
 
     def _put_read(self, want: UnitSeen, facts: UnitFacts) -> None:
         """Hand on what was read, with what signals have said since."""
@@ -274,20 +225,10 @@ class Units:
         return tuple(checks)
 
     async def _bridge_gap(self, facts: UnitFacts) -> None:
-        """Find out how the invocation ended whose end no signal told: we were away, or deaf."""
         story = self._stories.get(facts.id)
         run = story.run if story else Run()
-        invocation = unseen_end(run, facts)
-        if invocation:
-            said = await _written_of(invocation)
-            end = gap_end(run, facts, said, self._clock.now())
-            if end is not None:
-                self._inbox.put(facts.id, Ended(end))
-        if facts.invocation and facts.invocation != run.invocation:
-            started_us = facts.inactive_exit_us or self._clock.steady_us()
-            self._inbox.put(
-                facts.id, Began(facts.invocation, started_us, n_restarts=facts.n_restarts)
-            )
+        for event in await bridged(run, facts, self._clock.now()):
+            self._inbox.put(facts.id, event)
 
     def _declare(self, facts: UnitFacts) -> None:
         """Tell the story which checks it has, where that is new."""
@@ -298,7 +239,7 @@ class Units:
 
     def _drop(self, unit: str) -> None:
         self._facts.pop(unit, None)
-        self._heard.pop(unit, None)
+        self._reads.forget(unit)
         self._endings.forget(UnitName(unit))
         if unit in self._stories:
             self._inbox.put(unit, Declared(()))
@@ -338,7 +279,7 @@ class Units:
 
     def _changed(self, signal: UnitChanged) -> None:
         unit = signal.unit
-        self._heard[unit] += 1
+        self._reads.heard(unit)
         facts = self._facts.get(unit)
         if facts is None:
             return
@@ -358,18 +299,6 @@ class Units:
         """A job of a unit that we do not know has ended: a service that was not loaded before."""
         if is_service(unit) and unit not in self._facts and unit not in self._no_check:
             self._rousing.set()
-
-
-async def _written_of(invocation: str) -> JobStop | None:
-    try:
-        async with asyncio.timeout(_JOURNAL_LIMIT_S):
-            return await asyncio.to_thread(journal.how_it_ended, invocation)
-    except TimeoutError:
-        log.warning("the journal did not answer within %g s", _JOURNAL_LIMIT_S)
-        return None
-    except HealthdError as err:
-        log.warning("%s", err)
-        return None
 
 
 def _same(facts: UnitFacts, row: UnitRow) -> bool:

@@ -58,6 +58,7 @@ SWITCHES = {
     "need_daemon_reload": "NeedDaemonReload",
 }
 RELATIONS = {
+    "requires": ("Requires", "Requisite", "BindsTo"),
     "providers": ("Requires", "Requisite", "BindsTo", "PartOf", "StopPropagatedFrom"),
     "foes": ("Conflicts", "ConflictedBy"),
     "taken_along": ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf"),

@@ -36,7 +36,11 @@ UNIT_RULES = Rules(every_us=5 * MINUTE_US, after=2, retry_us=5 * SECOND_US)
 
 
 class Check(Struct, frozen=True):
-    """One thing that is looked at. *unit* is "" for checks that belong to no unit."""
+    """One thing that is looked at. *unit* is "" for checks that belong to no unit.
+
+    *needs*: the units that its health depends on besides those that systemd says; empty = none at
+    all, not even systemd's; None = nothing was said.
+    """
 
     key: CheckKey
     aspect: Aspect
@@ -46,6 +50,7 @@ class Check(Struct, frozen=True):
     declared: bool = False
     repair_unit: UnitName = UnitName("")
     remote: bool = False
+    needs: tuple[UnitName, ...] | None = None
 
 
 class Look(Struct, frozen=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from healthd.model.checks import Check, Verdict
@@ -135,10 +137,14 @@ class Now(Struct, frozen=True):
 
 
 class Scene(Struct, frozen=True):
-    """What is the same for every story while one event is judged."""
+    """What is the same for every story while one event is judged.
+
+    *stories*: all of them by name, as they stand, for what one story depends on in another.
+    """
 
     now: Now
     policy: Policy = Policy()
+    stories: Mapping[str, Story] = {}
     first_start: bool = False
     machine_restarts_us: tuple[int, ...] = ()
     next_incident: IncidentId = IncidentId(1)

@@ -42,7 +42,9 @@ class UnitFacts(Struct, frozen=True):
     Names in `_us` are steady instants converted from CLOCK_MONOTONIC, 0 = never; names in `_for_us`
     are durations, 0 = none, -1 = infinity. *wanted*: an active unit wants, requires, upholds or
     binds it. *on_demand*: the active socket, timer or path that triggers it, or its activatable bus
-    name. *triggered_by_timer*: a timer judges it. Lists hold unit names.
+    name. *triggered_by_timer*: a timer judges it. *requires*: what it cannot be without (Requires=,
+    Requisite=, BindsTo=); *providers*: those, and all else whose stop stops it. Lists hold unit
+    names.
     """
 
     id: UnitName
@@ -81,6 +83,7 @@ class UnitFacts(Struct, frozen=True):
     wanted: bool = False
     on_demand: str = ""
     triggered_by_timer: str = ""
+    requires: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     foes: tuple[str, ...] = ()
     active_foes: tuple[str, ...] = ()
