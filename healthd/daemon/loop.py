@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
@@ -45,6 +45,8 @@ class Loop:
         #: Whether all units have been looked at once; a first start lasts until then.
         self.passed = False
         self.sequence = saver.first_sequence
+        #: The units that are held, and what each hold says.
+        self.held: Mapping[str, str] = {}
         self._saver = saver
         self._clock = clock
         self._machine_restarts_us: deque[int] = deque(maxlen=256)
@@ -132,6 +134,7 @@ class Loop:
             now=self._clock.now(),
             policy=self.policy,
             stories=self.stories,
+            held=self.held,
             first_start=self.first_start,
             machine_restarts_us=tuple(self._machine_restarts_us),
             next_incident=self._saver.meta.next_incident,

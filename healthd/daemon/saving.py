@@ -163,9 +163,18 @@ def _lasting(story: Story) -> tuple[object, ...]:
             w.verdict.waiting_on,
             w.invocation,
             w.grace_until_us // MINUTE_US,
+            w.released_until_us // MINUTE_US,
             w.found,
             w.present,
         )
         for w in story.watches
     )
-    return (watches, story.run, story.incidents, story.attempts, story.restarts_us, story.closed)
+    return (
+        watches,
+        story.run,
+        story.incidents,
+        story.attempts,
+        story.restarts_us,
+        story.closed,
+        story.held,
+    )

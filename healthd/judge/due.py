@@ -29,7 +29,7 @@ def brisk(watch: Watch, incident: Incident | None) -> bool:
         return True
     if incident is None or incident.phase is Phase.CLOSED:
         return False
-    return incident.idle not in (Idle.STOPPED, Idle.WAITING)
+    return incident.idle not in (Idle.STOPPED, Idle.WAITING, Idle.HELD)
 
 
 def on_grid(key: str, every_us: int, after_us: int) -> int:

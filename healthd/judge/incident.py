@@ -206,7 +206,10 @@ def _not_judged(incident: Incident, verdict: Verdict, now: Now) -> Incident:
         case Reason.WAITING:
             return replace(incident, idle=Idle.WAITING)
         case Reason.HELD:
-            return replace(incident, idle=Idle.HELD)
+            # Whatever was counted before, the work that the hold is for has made it void.
+            return replace(
+                incident, idle=Idle.HELD, stopped_since_us=0, good_looks=0, good_since_us=0
+            )
         case Reason.FROZEN:
             return replace(incident, idle=Idle.FROZEN)
         case _:

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from healthd.judge import run as runs
 from healthd.judge import telling
 from healthd.judge.declaring import declared, first_look
+from healthd.judge.holding import released
 from healthd.judge.incident import close
 from healthd.judge.liveness import liveness
 from healthd.judge.looking import at_rest, take
@@ -26,11 +27,14 @@ from healthd.model import (
     Effect,
     Ended,
     Event,
+    HoldsChanged,
     Idle,
+    Look,
     LookAt,
     Looked,
     Outcome,
     ReadUnit,
+    Reason,
     RepairFinished,
     RestartAsked,
     Scene,
@@ -62,6 +66,7 @@ _DECIDING = (
 def judge(story: Story, event: Event, scene: Scene) -> tuple[Story, tuple[Effect, ...]]:
     """The story after *event*, and what must be done: saved first, then acted on, in this order."""
     turn = Turn(story, scene)
+    _follow_holds(turn)
     match event:
         case Looked():
             _looked(turn, event)
@@ -83,10 +88,26 @@ def judge(story: Story, event: Event, scene: Scene) -> tuple[Story, tuple[Effect
             _woken(turn, event)
         case Declared():
             declared(turn, event)
+        case HoldsChanged():
+            pass
         case _:
             assert_never(event)
     turn.tidy()
     return turn.story, tuple(turn.effects)
+
+
+def _follow_holds(turn: Turn) -> None:
+    """A hold is in force from the first event after it began, whatever that is."""
+    held, before = turn.scene.held.get(turn.story.name, ""), turn.story.held
+    if held == before:
+        return
+    turn.story = replace(turn.story, held=held)
+    if not held:
+        released(turn)
+        return
+    for watch in turn.story.watches:
+        if watch.present:
+            take(turn, watch, Look(Outcome.NOT_JUDGED, Reason.HELD, held))
 
 
 def _looked(turn: Turn, event: Looked) -> None:

@@ -6,6 +6,7 @@ from msgspec.structs import replace
 
 from healthd.judge import wording
 from healthd.judge.due import next_due
+from healthd.judge.holding import under_hold
 from healthd.judge.incident import (
     is_open,
     open_incident,
@@ -42,6 +43,7 @@ _ALMOST = 0.9
 
 def take(turn: Turn, watch: Watch, look: Look, *, asked: bool = False) -> None:
     """One look of *watch*'s check, made just now. *asked*: only because a person asked for it."""
+    look = under_hold(turn.story, watch, look, turn.scene.now)
     if look.outcome is Outcome.KEEP:
         _schedule(turn, watch, look)
         return
@@ -117,7 +119,8 @@ def _judged(turn: Turn, watch: Watch, look: Look, *, counts: bool) -> Watch:
         looked_us=now.steady_us,
         counted_us=now.steady_us if counts else watch.counted_us,
         grace_until_us=0 if look.outcome is Outcome.OK else watch.grace_until_us,
-        found=watch.found and look.outcome is Outcome.FAILING,
+        released_until_us=0 if look.outcome is Outcome.OK else watch.released_until_us,
+        found=watch.found and (look.outcome is Outcome.FAILING or look.reason is Reason.HELD),
         present=True,
         last_outcome=look.outcome,
         last_reason=look.reason,

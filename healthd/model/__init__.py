@@ -36,14 +36,16 @@ from healthd.model.events import (
     Delivered,
     Ended,
     Event,
+    HoldsChanged,
     Looked,
     RepairFinished,
     RestartAsked,
     UnitSeen,
     Woken,
 )
+from healthd.model.holds import Hold
 from healthd.model.incidents import Attempt, Evidence, Incident, Notice, PastIncident, Telling
-from healthd.model.rows import AttemptRow, CheckRow, IncidentRow, TellingRow
+from healthd.model.rows import AttemptRow, CheckRow, HoldRow, IncidentRow, TellingRow
 from healthd.model.signals import (
     BootFinished,
     JobNew,
@@ -70,6 +72,7 @@ from healthd.model.words import (
     Closing,
     Edition,
     FailureClass,
+    HoldId,
     Idle,
     IncidentId,
     Outcome,
@@ -115,6 +118,10 @@ __all__ = [
     "ExecProtocol",
     "ExecSpec",
     "FailureClass",
+    "Hold",
+    "HoldId",
+    "HoldRow",
+    "HoldsChanged",
     "How",
     "HttpSpec",
     "Idle",

@@ -90,6 +90,19 @@ class Declared(Struct, frozen=True, tag=True):
     checks: tuple[Check, ...]
 
 
+class HoldsChanged(Struct, frozen=True, tag=True):
+    """A hold on the story's unit began or ended; the scene says what there is now."""
+
+
 Event = (
-    Looked | UnitSeen | Ended | Began | RestartAsked | RepairFinished | Delivered | Woken | Declared
+    Looked
+    | UnitSeen
+    | Ended
+    | Began
+    | RestartAsked
+    | RepairFinished
+    | Delivered
+    | Woken
+    | Declared
+    | HoldsChanged
 )

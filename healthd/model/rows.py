@@ -39,6 +39,18 @@ class AttemptRow(Struct, frozen=True):
     detail: str = ""
 
 
+class HoldRow(Struct, frozen=True):
+    """One hold as readers see it; times are wall µs."""
+
+    id: int
+    units: tuple[str, ...]
+    why: str
+    pid: int
+    uid: int
+    since: int
+    until: int
+
+
 class TellingRow(Struct, frozen=True):
     """One edition that was told, as readers see it."""
 

@@ -27,7 +27,7 @@ class Watch(Struct, frozen=True):
     *invocation* is the unit's at the last look of a declared check. *found*: the store was new and
     no look other than failing has been seen. *due_us*: the next look. *counted_us*: the last look
     that counted. *present*: it has been looked at and there is something to judge; readers see no
-    other.
+    other. *released_until_us*: the end of the grace after a hold.
     """
 
     check: Check
@@ -36,6 +36,7 @@ class Watch(Struct, frozen=True):
     looks: int = 0
     invocation: str = ""
     grace_until_us: int = 0
+    released_until_us: int = 0
     due_us: int = 0
     looked_us: int = 0
     counted_us: int = 0
@@ -51,7 +52,8 @@ class Story(Struct, frozen=True):
 
     *name* is the unit's Id, or the check's key. *incidents* are the open ones and those closed less
     than 15 min ago. *attempts* are those of the present stretch in which any check has an open
-    incident. *restarts_us*: our restarts in the last hour, for the budget.
+    incident. *restarts_us*: our restarts in the last hour, for the budget. *held*: what a hold on
+    the unit says, "" = there is none.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Story(Struct, frozen=True):
     attempts: tuple[Attempt, ...] = ()
     restarts_us: tuple[int, ...] = ()
     closed: tuple[PastIncident, ...] = ()
+    held: str = ""
 
 
 class Budget(Struct, frozen=True):
@@ -140,11 +143,13 @@ class Scene(Struct, frozen=True):
     """What is the same for every story while one event is judged.
 
     *stories*: all of them by name, as they stand, for what one story depends on in another.
+    *held*: the units that are held, and what each hold says.
     """
 
     now: Now
     policy: Policy = Policy()
     stories: Mapping[str, Story] = {}
+    held: Mapping[str, str] = {}
     first_start: bool = False
     machine_restarts_us: tuple[int, ...] = ()
     next_incident: IncidentId = IncidentId(1)

@@ -12,6 +12,7 @@ CheckKey = NewType("CheckKey", str)
 UnitName = NewType("UnitName", str)
 IncidentId = NewType("IncidentId", int)
 AttemptId = NewType("AttemptId", int)
+HoldId = NewType("HoldId", int)
 
 SECOND_US = 1_000_000
 MINUTE_US = 60 * SECOND_US

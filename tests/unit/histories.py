@@ -73,13 +73,14 @@ RUNNING = UnitFacts(
 class Play:
     """One story with a clock that only the test moves.
 
-    *delivers*: a channel takes each notice at once.
+    *delivers*: a channel takes each notice at once. *held*: what holds on units say.
     """
 
     policy: Policy = LISTED
     checks: tuple[Check, ...] = (READY_CHECK,)
     first_start: bool = False
     delivers: bool = True
+    held: dict[str, str] = field(default_factory=dict)
     story: Story = field(default_factory=lambda: Story(name=UNIT, facts=RUNNING))
     effects: list[Effect] = field(default_factory=list)
     machine_restarts_us: list[int] = field(default_factory=list)
@@ -107,6 +108,7 @@ class Play:
         scene = Scene(
             now=self.now,
             policy=self.policy,
+            held=dict(self.held),
             first_start=self.first_start,
             machine_restarts_us=tuple(self.machine_restarts_us),
             next_incident=IncidentId(self.incidents),

@@ -26,6 +26,7 @@ from healthd.model import (
     Declared,
     Ended,
     Event,
+    HoldsChanged,
     JobNew,
     JobRemoved,
     Look,
@@ -159,6 +160,16 @@ class Stage:
     def declare(self, *checks: Check) -> None:
         """The settings were read again."""
         self.put(Declared(checks))
+
+    def hold(self, words: str = "held by pid 812: pg_upgrade") -> None:
+        """Somebody takes a hold on the unit."""
+        self.play.held[UNIT] = words
+        self.put(HoldsChanged())
+
+    def release(self) -> None:
+        """The hold ends."""
+        del self.play.held[UNIT]
+        self.put(HoldsChanged())
 
     def restart_asked(self) -> None:
         """A person asks healthd for a restart."""
