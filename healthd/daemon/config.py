@@ -80,6 +80,7 @@ class Config:
             unit = declared.check.unit
             checks[unit] = (*checks.get(unit, ()), declared.check)
         needs = {UnitName(n) for unit in settings.units.values() for n in unit.needs or ()}
+        needs |= {name for some in checks.values() for c in some for name in c.needs or ()}
         repairs = {c.repair_unit for some in checks.values() for c in some if c.repair_unit}
         listed = {UnitName(name) for name in settings.allow_restart}
         return Naming(
@@ -98,6 +99,7 @@ class Config:
             unit=unit,
             rules=self.settings.unit_rules(unit),
             declared=declared,
+            needs=self.settings.unit(unit).needs,
         )
 
     def _in_force(self, listed: Iterable[str]) -> set[str]:

@@ -13,6 +13,7 @@ from healthd.daemon.inbox import Inbox
 from healthd.daemon.saving import Saver, Step
 from healthd.judge.incident import is_open
 from healthd.judge.judge import judge
+from healthd.judge.providers import Dependents
 from healthd.judge.repairing import HEALTHD
 from healthd.model import (
     CheckKey,
@@ -51,6 +52,7 @@ class Loop:
         self._clock = clock
         self._machine_restarts_us: deque[int] = deque(maxlen=256)
         self._where: dict[CheckKey, str] = {}
+        self._dependents = Dependents()
         self._judging = False
         self._turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -120,6 +122,7 @@ class Loop:
         scene = self._scene()
         after, effects = judge(before, event, scene)
         self._keep(after)
+        self._tell_dependents(before, after, scene)
         numbered = []
         for effect in effects:
             self._count(effect, scene)
@@ -128,6 +131,11 @@ class Loop:
             # Readers keep what they rendered until this number moves.
             self.sequence += 1
         return Step(name, event, before, after, tuple(numbered))
+
+    def _tell_dependents(self, before: Story, after: Story, scene: Scene) -> None:
+        """Those who need this unit are judged anew where that may change what is said of them."""
+        for name, event in self._dependents.moved(before, after, self.stories, scene.now):
+            self.inbox.put(name, event)
 
     def _scene(self) -> Scene:
         return Scene(
@@ -156,6 +164,7 @@ class Loop:
 
     def _keep(self, story: Story) -> None:
         old = self.stories.get(story.name)
+        self._dependents.keep(story)
         if old is None or old.watches is not story.watches:
             for watch in old.watches if old else ():
                 self._where.pop(watch.check.key, None)

@@ -164,6 +164,7 @@ def _lasting(story: Story) -> tuple[object, ...]:
             w.invocation,
             w.grace_until_us // MINUTE_US,
             w.released_until_us // MINUTE_US,
+            w.wait_until_us,
             w.found,
             w.present,
         )

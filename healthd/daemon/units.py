@@ -222,7 +222,13 @@ class Units:
             checks.append(naming.liveness(facts.id, declared=bool(names & naming.declared)))
         for name in sorted(names):
             checks += [replace(c, unit=facts.id) for c in naming.checks.get(UnitName(name), ())]
-        return tuple(checks)
+        return tuple(self._resolved(check) for check in checks)
+
+    def _resolved(self, check: Check) -> Check:
+        """*check* with the Ids of what it needs, whatever names the settings use."""
+        if not check.needs:
+            return check
+        return replace(check, needs=tuple(self.aliases.get(n, n) for n in check.needs))
 
     async def _bridge_gap(self, facts: UnitFacts) -> None:
         story = self._stories.get(facts.id)

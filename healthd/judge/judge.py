@@ -16,9 +16,9 @@ from healthd.judge.holding import released
 from healthd.judge.incident import close
 from healthd.judge.liveness import liveness
 from healthd.judge.looking import at_rest, take
+from healthd.judge.providers import hangs_on_others, liveness_of
 from healthd.judge.recording import give_up_on_pending, repair_finished, restart_asked
 from healthd.judge.turn import Turn
-from healthd.judge.waiting import liveness_of
 from healthd.model import (
     Began,
     Closing,
@@ -33,6 +33,7 @@ from healthd.model import (
     LookAt,
     Looked,
     Outcome,
+    ProviderMoved,
     ReadUnit,
     Reason,
     RepairFinished,
@@ -90,6 +91,8 @@ def judge(story: Story, event: Event, scene: Scene) -> tuple[Story, tuple[Effect
             declared(turn, event)
         case HoldsChanged():
             pass
+        case ProviderMoved():
+            _provider_moved(turn, event)
         case _:
             assert_never(event)
     turn.tidy()
@@ -161,6 +164,7 @@ def _unit_seen(turn: Turn, event: UnitSeen) -> None:
         turn.scene.policy,
         declared=watch.check.declared,
         grace_us=watch.check.rules.grace_us,
+        stories=turn.scene.stories,
     )
     if look is None:
         turn.story = replace(story, facts=facts)
@@ -178,6 +182,18 @@ def _unit_seen(turn: Turn, event: UnitSeen) -> None:
         take(turn, watch, look)
     elif event.asked:
         take(turn, watch, look, asked=True)
+
+
+def _provider_moved(turn: Turn, event: ProviderMoved) -> None:
+    """A unit that this one needs, or fell with, is another: look at what may hang on it."""
+    now_us = turn.scene.now.steady_us
+    if event.back:
+        # How it ended while it could not run is no crash loop of its own.
+        run = replace(turn.story.run, excused_us=now_us)
+        turn.story = replace(turn.story, run=run)
+    for watch in turn.story.watches:
+        if hangs_on_others(watch):
+            turn.effects.append(LookAt(watch.check.key, now_us))
 
 
 def _watched_from_now_on(turn: Turn) -> None:

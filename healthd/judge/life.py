@@ -137,6 +137,10 @@ def job_removed(life: Life, job: int, result: str, now: Now) -> tuple[Life, tupl
     down, leaving = life.active in DOWN, life.leaving
     if down and leaving is not None and leaving.job == job:
         return _leaving_job_removed(life, leaving, result, now)
+    if down and not life.living and leaving is None and result == "dependency":
+        # Its start never began, because that of what it needs did not succeed.
+        refused = End("", now.steady_us, now.wall_at, How.BY_ITSELF, clean=False)
+        return life, (Fall(refused),)
     if down and life.living and leaving is None and job == life.upkeep_job and result != "canceled":
         # Started and ended within one breath of the bus: no state in between was shown.
         return _over(life, How.BY_ITSELF, now)

@@ -6,7 +6,7 @@ a unit": the first row that matches answers.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from healthd.judge import resting
 from healthd.judge.life import CLEAN_RESULTS, DOWN, UP, restarts_by_itself
@@ -32,6 +32,7 @@ from healthd.model import (
     Policy,
     Reason,
     Run,
+    Story,
     UnitFacts,
 )
 
@@ -61,13 +62,14 @@ def liveness(
     *,
     declared: bool,
     grace_us: int,
+    stories: Mapping[str, Story],
 ) -> Look | None:
     """What one look at the unit finds; None = there is nothing to check (a oneshot at rest).
 
     *declared*: a check, `needs` or `allow_restart` names it. *grace_us*: how long a consumer has
-    after its provider is back.
+    after its provider is back. *stories*: all of them, for what this unit needs or fell with.
     """
-    sight = Sight(facts, run, now, policy, declared, grace_us)
+    sight = Sight(facts, run, now, policy, declared, grace_us, stories)
     for row in ROWS:
         look = row(sight)
         if look is not None:
@@ -214,6 +216,7 @@ ROWS: tuple[Row, ...] = (
     resting.condition,
     resting.on_demand,
     resting.unwanted,
+    resting.need_failed,
     resting.never_started,
     resting.start_refused,
     resting.ended_by_signal,

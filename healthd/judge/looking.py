@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from healthd.judge import wording
 from healthd.judge.due import next_due
 from healthd.judge.holding import under_hold
 from healthd.judge.incident import (
@@ -14,16 +13,16 @@ from healthd.judge.incident import (
     step,
     was_engaged,
 )
+from healthd.judge.providers import open_incident_of
 from healthd.judge.recording import make_attempt
 from healthd.judge.repairing import Engage, Try, Wait, next_step, pending
 from healthd.judge.telling import again_if_due, closed, engage
 from healthd.judge.turn import Turn
-from healthd.judge.verdict import LOOKS_KEPT, Standing, remember, verdict, waits
-from healthd.judge.waiting import as_its_unit, waits_on
+from healthd.judge.verdict import LOOKS_KEPT, Standing, remember, verdict, waits_on
+from healthd.judge.waiting import as_its_unit, named, waiting
 from healthd.model import (
     Aspect,
     Change,
-    CheckKey,
     Idle,
     Incident,
     IncidentId,
@@ -45,15 +44,16 @@ def take(turn: Turn, watch: Watch, look: Look, *, asked: bool = False) -> None:
     """One look of *watch*'s check, made just now. *asked*: only because a person asked for it."""
     look = under_hold(turn.story, watch, look, turn.scene.now)
     if look.outcome is Outcome.KEEP:
-        _schedule(turn, watch, look)
+        _schedule(turn, watch, (look.until_us,))
         return
+    look = named(turn.story, watch, look, turn.scene)
     counts = _counts(turn, watch, look, asked=asked)
     judged = _judged(turn, watch, look, counts=counts)
     turn.put_watch(judged)
     until_us = 0
     if turn.scene.policy.watch_enabled:
         until_us = _incident(turn, judged, look, counts=_is_apart(turn, watch))
-    _schedule(turn, judged, look, until_us)
+    _schedule(turn, judged, (judged.until_us, until_us))
     turn.publish(judged.check.key, watch.verdict if watch.present else None)
 
 
@@ -96,13 +96,13 @@ def _judged(turn: Turn, watch: Watch, look: Look, *, counts: bool) -> Watch:
     """The watch with its new verdict."""
     now, rules = turn.scene.now, watch.check.rules
     in_grace = _in_grace(turn, watch)
-    provider = waits_on(turn.story, watch) if look.outcome is Outcome.FAILING else CheckKey("")
-    kept = counts and not provider and not (in_grace and look.outcome is Outcome.FAILING)
+    waits = waiting(turn.story, watch, look, turn.scene)
+    kept = counts and not waits and not (in_grace and look.outcome is Outcome.FAILING)
     recent, looks = watch.recent, watch.looks
     if kept:
         recent, looks = remember(recent, looks, look.outcome)
-    if provider:
-        said = waits(watch.verdict, provider, now, f"waits on {provider}: {look.summary}")
+    if waits:
+        said = waits_on(watch.verdict, waits.key, now, waits.summary)
     else:
         standing = Standing(
             open=turn.open_incident(watch.check.key) is not None,
@@ -124,7 +124,8 @@ def _judged(turn: Turn, watch: Watch, look: Look, *, counts: bool) -> Watch:
         present=True,
         last_outcome=look.outcome,
         last_reason=look.reason,
-        until_us=look.until_us,
+        until_us=min((t for t in (look.until_us, waits.until_us if waits else 0) if t), default=0),
+        wait_until_us=waits.grace_until_us if waits else 0,
     )
 
 
@@ -159,7 +160,7 @@ def _opened(turn: Turn, watch: Watch, look: Look) -> Incident:
         turn.put_incident(incident, Change.CHANGED)
         return incident
     scene, facts = turn.scene, turn.story.facts
-    remedy = wording.remedy(watch.check, facts)
+    remedy = turn.remedy(watch)
     incident = open_incident(scene.next_incident, watch, turn.story.closed, remedy, scene.now)
     turn.put_incident(incident, Change.OPENED)
     last = turn.story.run.last
@@ -172,7 +173,8 @@ def _stepped(turn: Turn, incident: Incident, watch: Watch, *, counts: bool) -> I
     verdict = as_its_unit(turn.story, watch.verdict)
     stepped = step(incident, verdict, watch.check.rules, turn.scene.now, counts=counts)
     if watch.verdict.reason is Reason.WAITING:
-        over = turn.open_incident(watch.verdict.waiting_on)
+        key = watch.verdict.waiting_on
+        over = turn.open_incident(key) or open_incident_of(turn.scene.stories, key)
         stepped = replace(stepped, held_under=over.id if over else IncidentId(0))
     return stepped
 
@@ -188,9 +190,10 @@ def _act(turn: Turn, incident: Incident, watch: Watch) -> int:
     return 0
 
 
-def _schedule(turn: Turn, watch: Watch, look: Look, wait_until_us: int = 0) -> None:
+def _schedule(turn: Turn, watch: Watch, until: tuple[int, ...]) -> None:
+    """The next look; *until*: instants at which time alone changes something."""
     now = turn.scene.now
-    instants = [t for t in (look.until_us, wait_until_us) if t > now.steady_us]
+    instants = [t for t in until if t > now.steady_us]
     due_us = next_due(watch, turn.open_incident(watch.check.key), now, min(instants, default=0))
     current = turn.watch(watch.check.key) or watch
     turn.put_watch(replace(current, due_us=due_us, looked_us=now.steady_us))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from healthd.judge.incident import is_open, was_engaged
+from healthd.judge.providers import liveness_of
 from healthd.judge.repairing import HEALTHD, NO_RETRY, counted, pending
 from healthd.judge.telling import engage
 from healthd.judge.turn import Turn
-from healthd.judge.waiting import liveness_of
 from healthd.model import (
     HOUR_US,
     Aspect,

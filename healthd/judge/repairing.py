@@ -8,6 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from healthd.judge.life import DOWN, restarts_by_itself
+from healthd.judge.providers import stopped_need
 from healthd.model import (
     Aspect,
     Attempt,
@@ -62,6 +63,7 @@ def next_step(story: Story, incident: Incident, watch: Watch, scene: Scene) -> S
         or _tried_enough(own, incident, scene)
         or _systemd_at_work(story.facts, watch)
         or _harmful(story.facts)
+        or _against_intent(story, watch, scene)
         or _budget_spent(story, scene)
         or _too_early(story, own, watch, scene)
         or Try(target)
@@ -126,6 +128,12 @@ def _harmful(facts: UnitFacts | None) -> Engage | None:
     if facts.acts_on_machine:
         return Engage("a failure of this unit acts on the whole machine")
     return None
+
+
+def _against_intent(story: Story, watch: Watch, scene: Scene) -> Engage | None:
+    """A start pulls in what the unit needs, and somebody stopped that on purpose."""
+    stopped = stopped_need(story, watch, scene.stories)
+    return Engage(f"{stopped}, which it needs, was stopped") if stopped else None
 
 
 def _budget_spent(story: Story, scene: Scene) -> Engage | None:

@@ -5,10 +5,11 @@ Each row answers, or passes on with None; their order is the table's.
 
 from __future__ import annotations
 
-from healthd.judge.life import CLEAN_RESULTS, DOWN, restarts_by_itself
+from healthd.judge.life import CLEAN_RESULTS, DOWN, UP, restarts_by_itself
+from healthd.judge.providers import liveness_of
 from healthd.judge.sight import NO_CHECK, Sight, degraded, failing, grey, ok
 from healthd.judge.wording import duration, end_in_words
-from healthd.model import MINUTE_US, ActiveState, How, Look, Reason
+from healthd.model import MINUTE_US, ActiveState, How, Look, Outcome, Reason, Story
 
 # A program that ends so soon by itself had nothing to do here: seen, but not red.
 _BRIEF_US = 10 * MINUTE_US
@@ -35,11 +36,20 @@ def stopped(sight: Sight) -> Look | None:
 
 
 def taken_along(sight: Sight) -> Look | None:
-    """ended taken along → grey `waiting` on the root"""
-    last = sight.last
-    if last is None or last.how is not How.TAKEN_ALONG or sight.facts.active_state not in DOWN:
+    """ended taken along → grey `waiting` on the root; the provider active for longer than the
+    grace, this one still down and meant to run: failing `exited`, naming it
+    """
+    last, facts = sight.last, sight.facts
+    if last is None or last.how is not How.TAKEN_ALONG or facts.active_state not in DOWN:
         return None
-    return grey(Reason.WAITING, f"stopped along with {last.by}")
+    back_us = _active_since_us(sight, last.by)
+    if not back_us or facts.job:
+        return grey(Reason.WAITING, f"stopped along with {last.by}")
+    until_us = back_us + sight.grace_us
+    if sight.now.steady_us < until_us:
+        return grey(Reason.WAITING, f"stopped along with {last.by}, which is back", until_us)
+    words = f"stopped along with {last.by}, which is back, and not started again"
+    return failing(Reason.EXITED, words) if sight.meant_to_run else grey(Reason.STOPPED, words)
 
 
 def failed(sight: Sight) -> Look | None:
@@ -82,6 +92,21 @@ def unwanted(sight: Sight) -> Look | None:
     return grey(Reason.NOT_CONFIGURED, "nothing wants it")
 
 
+def need_failed(sight: Sight) -> Look | None:
+    """its start ended with `dependency`; or meant to run, never started in this boot, and a unit it
+    requires is down for a fault → failing `exited`, "not started because P failed"
+    """
+    last, facts = sight.last, sight.facts
+    if not sight.inactive or facts.job or not facts.booted:
+        return None
+    never = not facts.inactive_exit_us and last is None
+    refused = last is not None and last.how is How.BY_ITSELF and not last.invocation
+    if not never and not refused:
+        return None
+    failed = next((n for n in facts.requires if _is_down(sight.stories.get(n))), "")
+    return failing(Reason.EXITED, f"not started because {failed} failed") if failed else None
+
+
 def never_started(sight: Sight) -> Look | None:
     """or never started in this boot → grey `not-configured`"""
     if not sight.inactive or sight.facts.inactive_exit_us or sight.last is not None:
@@ -90,11 +115,11 @@ def never_started(sight: Sight) -> Look | None:
 
 
 def start_refused(sight: Sight) -> Look | None:
-    """A restart took it down and its start half never became an invocation: it ended by itself."""
+    """A start of it never became an invocation: it ended by itself."""
     last = sight.last
     if not sight.inactive or last is None or last.how is not How.BY_ITSELF or last.invocation:
         return None
-    return failing(Reason.EXITED, "stopped for a restart, and systemd refused its start")
+    return failing(Reason.EXITED, "not running, and systemd refused its start")
 
 
 def ended_by_signal(sight: Sight) -> Look | None:
@@ -130,6 +155,19 @@ def undecided(sight: Sight) -> Look | None:
     if not sight.inactive:
         return None
     return grey(Reason.STOPPED, "stopped; systemd no longer says by whom")
+
+
+def _active_since_us(sight: Sight, unit: str) -> int:
+    """Since when the unit *unit* runs, 0 = it does not, or healthd does not watch it."""
+    story = sight.stories.get(unit)
+    facts = story.facts if story else None
+    return facts.active_enter_us if facts and facts.active_state in UP else 0
+
+
+def _is_down(story: Story | None) -> bool:
+    """Whether a unit is down and was not meant to be."""
+    live = liveness_of(story) if story else None
+    return live is not None and live.last_outcome is Outcome.FAILING
 
 
 def _ran_for_us(sight: Sight) -> int:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from msgspec import Struct
 
 from healthd.judge.life import DOWN, restarts_by_itself
@@ -15,6 +17,7 @@ from healthd.model import (
     Policy,
     Reason,
     Run,
+    Story,
     UnitFacts,
 )
 
@@ -25,7 +28,10 @@ NO_CHECK = Look(Outcome.KEEP, Reason.UNKNOWN, "no check")
 
 
 class Sight(Struct, frozen=True):
-    """One unit at one instant. *declared*: a check, `needs` or `allow_restart` names it."""
+    """One unit at one instant. *declared*: a check, `needs` or `allow_restart` names it.
+
+    *stories*: all others, for what this one needs or fell with.
+    """
 
     facts: UnitFacts
     run: Run
@@ -33,6 +39,7 @@ class Sight(Struct, frozen=True):
     policy: Policy
     declared: bool
     grace_us: int
+    stories: Mapping[str, Story] = {}
 
     @property
     def last(self) -> End | None:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from healthd.judge import wording
 from healthd.judge.incident import is_open, notice_stands, was_engaged
 from healthd.judge.turn import Turn
+from healthd.judge.waiting import waiters
 from healthd.model import (
     Change,
     Closing,
@@ -56,7 +57,8 @@ def tell(turn: Turn, incident: Incident, edition: Edition) -> None:
     )
     turn.put_incident(told, Change.CHANGED)
     _start_clocks(turn, incident)
-    title, body = wording.notice(told, edition, now, past=turn.story.closed)
+    waiting = waiters(turn.story, turn.scene.stories)
+    title, body = wording.notice(told, edition, now, past=turn.story.closed, waiting=waiting)
     turn.effects.append(
         Tell(
             Notice(
@@ -88,8 +90,7 @@ def _start_clocks(turn: Turn, teller: Incident) -> None:
 
 def _as_it_is(turn: Turn, incident: Incident, watch: Watch) -> Incident:
     """*incident* with the words that are true when the owner reads them."""
-    remedy = wording.remedy(watch.check, turn.story.facts)
-    return replace(incident, summary=watch.verdict.summary, remedy=remedy)
+    return replace(incident, summary=watch.verdict.summary, remedy=turn.remedy(watch))
 
 
 def again_if_due(turn: Turn, incident: Incident, watch: Watch) -> None:

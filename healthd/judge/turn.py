@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from healthd.judge import wording
 from healthd.judge.incident import is_open, may_reopen, notice_stands
+from healthd.judge.providers import stopped_need
 from healthd.model import (
     AttemptResult,
     Change,
@@ -76,6 +78,11 @@ class Turn:
         """*incident* is open again: it will be one of the past once, not twice."""
         again = PastIncident(incident.key, incident.closed_at, incident.closing)
         self.story = replace(self.story, closed=tuple(p for p in self.story.closed if p != again))
+
+    def remedy(self, watch: Watch) -> str:
+        """The command that would put *watch* right: first what it needs, if that was stopped."""
+        stopped = stopped_need(self.story, watch, self.scene.stories)
+        return wording.remedy(watch.check, self.story.facts, stopped)
 
     def publish(self, key: CheckKey, old: Verdict | None) -> None:
         """Say that a check's state, reason or provider changed, if it did."""

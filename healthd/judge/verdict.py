@@ -72,7 +72,7 @@ def _failing(
     return State.YELLOW, Reason.SUSPECT, max(streak, 1)
 
 
-def waits(verdict: Verdict, provider: CheckKey, now: Now, summary: str) -> Verdict:
+def waits_on(verdict: Verdict, provider: CheckKey, now: Now, summary: str) -> Verdict:
     """The same check while its provider is not well: grey, the streak stands still."""
     waiting = (State.GREY, Reason.WAITING, provider)
     same = waiting == (verdict.state, verdict.reason, verdict.waiting_on)

@@ -66,6 +66,8 @@ _ENDINGS = {
 
 _ORDINALS = {1: "st", 2: "nd", 3: "rd"}
 _TITLE_CHARS = 60
+# Who waits on a provider, by name.
+_NAMED = 40
 _NOT_OURS = frozenset({LoadState.NOT_FOUND, LoadState.BAD_SETTING, LoadState.ERROR})
 
 
@@ -148,8 +150,13 @@ def _plural(word: str, count: int) -> str:
     return f"{word}s" if count != 1 and word in ("day", "start") else word
 
 
-def remedy(check: Check, facts: UnitFacts | None) -> str:
-    """The exact command that a person would run now to put *check* right. Never empty."""
+def remedy(check: Check, facts: UnitFacts | None, stopped: str = "") -> str:
+    """The exact command that a person would run now to put *check* right. Never empty.
+
+    *stopped*: the unit it needs and that somebody stopped, or "".
+    """
+    if stopped:
+        return f"systemctl start {_quoted(stopped)}"
     if check.repair_unit:
         return f"systemctl start {_quoted(check.repair_unit)}"
     if not check.unit:
@@ -315,8 +322,9 @@ def _waiting(waiting: tuple[str, ...]) -> str:
     if not waiting:
         return ""
     count = f"{len(waiting)} others wait" if len(waiting) > 1 else "1 other waits"
-    more = f" and {len(waiting) - 5} more" if len(waiting) > 5 else ""
-    return f"{count} on it: {', '.join(waiting[:5])}{more}."
+    left = len(waiting) - _NAMED
+    more = f" and {left} more" if left > 0 else ""
+    return f"{count} on it: {', '.join(waiting[:_NAMED])}{more}."
 
 
 def _cleared(incident: Incident, now: Now) -> tuple[str, str]:

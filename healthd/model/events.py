@@ -84,6 +84,12 @@ class Woken(Struct, frozen=True, tag=True):
     same_boot: bool = True
 
 
+class ProviderMoved(Struct, frozen=True, tag=True):
+    """A unit that the story's unit needs, or fell with, is another. *back*: it is well again."""
+
+    back: bool = False
+
+
 class Declared(Struct, frozen=True, tag=True):
     """The settings (or systemd) say which checks the story has now."""
 
@@ -105,4 +111,5 @@ Event = (
     | Woken
     | Declared
     | HoldsChanged
+    | ProviderMoved
 )

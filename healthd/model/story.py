@@ -27,7 +27,8 @@ class Watch(Struct, frozen=True):
     *invocation* is the unit's at the last look of a declared check. *found*: the store was new and
     no look other than failing has been seen. *due_us*: the next look. *counted_us*: the last look
     that counted. *present*: it has been looked at and there is something to judge; readers see no
-    other. *released_until_us*: the end of the grace after a hold.
+    other. *released_until_us*: the end of the grace after a hold. *wait_until_us*: its provider is
+    well again, and until then it may come up too.
     """
 
     check: Check
@@ -41,6 +42,7 @@ class Watch(Struct, frozen=True):
     looked_us: int = 0
     counted_us: int = 0
     until_us: int = 0
+    wait_until_us: int = 0
     found: bool = False
     present: bool = False
     last_outcome: Outcome = Outcome.NOT_JUDGED

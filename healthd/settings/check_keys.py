@@ -109,7 +109,7 @@ class CheckKeys(TimingKeys, frozen=True):
 
     name: Word = ""
     aspect: DeclaredAspect = DeclaredAspect.READINESS
-    needs: Annotated[tuple[AnyUnit, ...] | None, Trait.LATER] = None
+    needs: tuple[AnyUnit, ...] | None = None
     repair: Service = ""
     credential: Annotated[Word, Trait.LATER] = ""
     http: HttpKeys | None = None

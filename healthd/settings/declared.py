@@ -53,10 +53,25 @@ def _checks_of(
         _judge_repair(check, steps, ground)
         spec = _spec(check, steps, rules, endpoints, ground)
         if spec is not None:
-            yield DeclaredCheck(_check(unit, check, rules, spec), spec)
+            needs = _needs(own.needs if own else None, check.needs)
+            yield DeclaredCheck(_check(unit, check, rules, spec, needs), spec)
 
 
-def _check(unit: str, said: CheckKeys, rules: Rules, spec: Spec) -> Check:
+def _needs(
+    of_unit: tuple[str, ...] | None, of_check: tuple[str, ...] | None
+) -> tuple[UnitName, ...] | None:
+    """What a check depends on: what its unit does and its own; `[]` of its own means none."""
+    if of_check == ():
+        return ()
+    if of_unit is None and of_check is None:
+        return None
+    both = [UnitName(name) for names in (of_unit, of_check) for _, name in readable(names or ())]
+    return tuple(dict.fromkeys(both))
+
+
+def _check(
+    unit: str, said: CheckKeys, rules: Rules, spec: Spec, needs: tuple[UnitName, ...] | None
+) -> Check:
     name = f"{unit}/{said.name}" if said.name else unit
     return Check(
         key=CheckKey(f"{said.aspect}:{name}"),
@@ -66,6 +81,7 @@ def _check(unit: str, said: CheckKeys, rules: Rules, spec: Spec) -> Check:
         rules=rules,
         declared=True,
         repair_unit=UnitName(said.repair),
+        needs=needs,
         remote=not isinstance(spec, ExecSpec) and is_remote(spec.endpoint),
     )
 

@@ -42,7 +42,7 @@ class UnitKeys(Struct, frozen=True):
     """One unit under `units`. `needs: []` means none, not even systemd's."""
 
     grace: Span | None = None
-    needs: Annotated[tuple[AnyUnit, ...] | None, Trait.LATER] = None
+    needs: tuple[AnyUnit, ...] | None = None
     repair: bool = True
     watch: bool = True
 

@@ -99,5 +99,6 @@ class Settings(Struct, frozen=True):
         names = {*self.units, *self.allow_restart}
         names |= {name for unit in self.units.values() for name in unit.needs or ()}
         for declared in self.declared:
-            names |= {declared.check.unit, declared.check.repair_unit}
+            check = declared.check
+            names |= {check.unit, check.repair_unit, *(check.needs or ())}
         return frozenset(UnitName(name) for name in names if name)

@@ -67,7 +67,10 @@ ENDS: dict[str, dict[str, Words]] = {
     "l-restart": {"plain.service": RESTARTED},
     "m-start-condition": {},
     "n-stop-start-quick": {"plain.service": RESTARTED},
-    "p-dependency-failed": {"badprov.service": ("started", *DIED)},
+    "p-dependency-failed": {
+        "badprov.service": ("started", *DIED),
+        "depfail.service": ("by-itself, unclean",),
+    },
     "q1-always": {"r-always.service": LIMIT},
     "q2-onfailure": {"r-on-failure.service": LIMIT},
     "q3-onabnormal": {"r-on-abnormal.service": ("started", *DIED)},
@@ -179,7 +182,7 @@ LOOKS: dict[str, dict[str, str]] = {
     "n-stop-start-quick": {"plain.service": RUNNING},
     "p-dependency-failed": {
         "badprov.service": "failing failed: exit code 1",
-        "depfail.service": "not-judged not-configured: not started in this boot",
+        "depfail.service": "failing exited: not running, and systemd refused its start",
     },
     "q3-onabnormal": {"r-on-abnormal.service": "failing failed: exit code 1"},
     "q4-always-exit0": {"r-always0.service": GREY_STOPPED},

@@ -73,7 +73,8 @@ RUNNING = UnitFacts(
 class Play:
     """One story with a clock that only the test moves.
 
-    *delivers*: a channel takes each notice at once. *held*: what holds on units say.
+    *delivers*: a channel takes each notice at once. *held*: what holds on units say. *stories*:
+    those of other units, by name.
     """
 
     policy: Policy = LISTED
@@ -81,6 +82,7 @@ class Play:
     first_start: bool = False
     delivers: bool = True
     held: dict[str, str] = field(default_factory=dict)
+    stories: dict[str, Story] = field(default_factory=dict)
     story: Story = field(default_factory=lambda: Story(name=UNIT, facts=RUNNING))
     effects: list[Effect] = field(default_factory=list)
     machine_restarts_us: list[int] = field(default_factory=list)
@@ -109,6 +111,7 @@ class Play:
             now=self.now,
             policy=self.policy,
             held=dict(self.held),
+            stories=self.stories,
             first_start=self.first_start,
             machine_restarts_us=tuple(self.machine_restarts_us),
             next_incident=IncidentId(self.incidents),
@@ -116,6 +119,7 @@ class Play:
         )
         before = self.story
         self.story, effects = judge(before, event, scene)
+        self.stories[self.story.name] = self.story
         self.effects += effects
         self.judged(before, event, scene, effects)
         for effect in effects:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from healthd.host.unit_facts import merge
 from healthd.judge.endings import Endings
+from healthd.judge.providers import Dependents
 from healthd.model import (
     SECOND_US,
     UNIT_RULES,
@@ -45,6 +46,8 @@ class Recording:
         self._reads: list[tuple[int, int, UnitName]] = []
         self._numbers = count()
         self._endings = Endings()
+        self._stories: dict[str, Story] = {}
+        self._dependents = Dependents()
         heard = replay.heard(name)
         # The recorder's clock began elsewhere; the plays all begin with BEGIN_US.
         self._offset_us = BEGIN_US - heard[0].now.steady_us
@@ -81,10 +84,13 @@ class Recording:
     def _meet(self, unit: UnitName, invocation: str | None, policy: Policy) -> None:
         check = Check(CheckKey(f"liveness:{unit}"), Aspect.LIVENESS, "unit", unit, UNIT_RULES)
         self._acted[unit] = 0
-        self.plays[unit] = LawfulPlay(policy=policy, checks=(check,), story=Story(name=unit))
+        self.plays[unit] = LawfulPlay(
+            policy=policy, checks=(check,), story=Story(name=unit), stories=self._stories
+        )
         facts = UnitFacts(
             unit,
             wanted=True,
+            requires=PROVIDERS.get(unit, ()),
             providers=PROVIDERS.get(unit, ()),
             foes=FOES.get(unit, ()),
         )
@@ -128,7 +134,11 @@ class Recording:
         if play is None:
             return
         play.now_us = self.now_us
+        before = play.story
         put(play)
+        self._dependents.keep(play.story)
+        for name, event in self._dependents.moved(before, play.story, self._stories, play.now):
+            self._put(UnitName(name), lambda play, event=event: play.put(event))  # type: ignore[misc]
         new, self._acted[unit] = play.effects[self._acted[unit] :], len(play.effects)
         for effect in new:
             match effect:

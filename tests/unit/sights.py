@@ -84,7 +84,9 @@ def seen(
 ) -> Look:
     """The look at the unit, some time after its facts."""
     now = Now(NOW.steady_us + later_us, NOW.wall_at + later_us)
-    found = liveness(facts, run or Run(), now, Policy(), declared=declared, grace_us=MINUTE_US)
+    found = liveness(
+        facts, run or Run(), now, Policy(), declared=declared, grace_us=MINUTE_US, stories={}
+    )
     assert found is not None
     return found
 

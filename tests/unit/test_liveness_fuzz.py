@@ -61,7 +61,7 @@ RUNS_OF = st.builds(
 @given(FACTS, RUNS_OF, st.booleans())
 def test_every_state_of_a_unit_has_an_answer(facts: UnitFacts, run: Run, declared: bool) -> None:
     """Total, and a look that time alone will change says when, which is not yet."""
-    found = liveness(facts, run, NOW, Policy(), declared=declared, grace_us=MINUTE_US)
+    found = liveness(facts, run, NOW, Policy(), declared=declared, grace_us=MINUTE_US, stories={})
     if found is not None:
         assert found.summary
         assert found.until_us == 0 or found.until_us > NOW.steady_us
@@ -72,11 +72,11 @@ def test_a_look_holds_until_the_instant_it_names(
     facts: UnitFacts, run: Run, declared: bool
 ) -> None:
     """Nobody looks again before it: what it says must still be so a microsecond earlier."""
-    found = liveness(facts, run, NOW, Policy(), declared=declared, grace_us=MINUTE_US)
+    found = liveness(facts, run, NOW, Policy(), declared=declared, grace_us=MINUTE_US, stories={})
     if found is None or not found.until_us:
         return
     then = Now(found.until_us - 1, NOW.wall_at)
-    later = liveness(facts, run, then, Policy(), declared=declared, grace_us=MINUTE_US)
+    later = liveness(facts, run, then, Policy(), declared=declared, grace_us=MINUTE_US, stories={})
     assert later is not None
     assert (later.outcome, later.reason) == (found.outcome, found.reason)
 
@@ -84,10 +84,10 @@ def test_a_look_holds_until_the_instant_it_names(
 @given(FACTS, RUNS_OF, st.booleans())
 def test_a_look_that_names_no_instant_holds(facts: UnitFacts, run: Run, declared: bool) -> None:
     """Nobody looks again for its sake: time alone must not change it."""
-    found = liveness(facts, run, NOW, Policy(), declared=declared, grace_us=MINUTE_US)
+    found = liveness(facts, run, NOW, Policy(), declared=declared, grace_us=MINUTE_US, stories={})
     if found is None or found.until_us:
         return
     then = Now(NOW.steady_us + 48 * HOUR_US, NOW.wall_at)
-    later = liveness(facts, run, then, Policy(), declared=declared, grace_us=MINUTE_US)
+    later = liveness(facts, run, then, Policy(), declared=declared, grace_us=MINUTE_US, stories={})
     assert later is not None
     assert (later.outcome, later.reason) == (found.outcome, found.reason)

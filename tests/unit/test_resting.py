@@ -85,7 +85,7 @@ def test_a_failed_unit_whose_start_is_queued_is_starting() -> None:
 def test_a_oneshot_at_rest_is_not_checked() -> None:
     """It has done its work."""
     oneshot = replace(RESTED, service_type="oneshot")
-    assert liveness(oneshot, Run(), NOW, Policy(), declared=False, grace_us=0) is None
+    assert liveness(oneshot, Run(), NOW, Policy(), declared=False, grace_us=0, stories={}) is None
     failed = replace(FAILED, service_type="oneshot")
     assert seen(failed).reason is Reason.FAILED
 
@@ -147,9 +147,7 @@ def test_a_program_that_soon_has_nothing_to_do_is_yellow() -> None:
 def test_a_restart_that_systemd_refused_has_taken_the_unit_down() -> None:
     """Its start half never ran: what is shown is the end before."""
     run = Run(last=end("", how=How.BY_ITSELF))
-    assert says(RESTED, run) == (
-        "failing exited: stopped for a restart, and systemd refused its start"
-    )
+    assert says(RESTED, run) == ("failing exited: not running, and systemd refused its start")
 
 
 @pytest.mark.parametrize("run", [Run(), after(end(how=How.UNDECIDED))])

@@ -75,7 +75,7 @@ def look(name: str, unit: str, run: Run, later_us: int = 0) -> str:
     """The unit's look after the recording, in one line without durations."""
     facts = known(replay.late(name)[unit])
     now = replay.at(replay.last_instant(name).steady_us + later_us)
-    found = liveness(facts, run, now, Policy(), declared=False, grace_us=MINUTE_US)
+    found = liveness(facts, run, now, Policy(), declared=False, grace_us=MINUTE_US, stories={})
     assert found is not None
     words = f"{found.outcome} {found.reason}: {found.summary}"
     return re.sub(r"\b\d+ (ms|s)(?= ago|$)", "…", words)
@@ -195,4 +195,4 @@ def _stock_facts(unit: Mapping[str, str], up: set[str], activatable: list[str]) 
 
 def _stock_look(facts: UnitFacts) -> Look | None:
     now = replay.at(4_200_000_000)
-    return liveness(facts, Run(), now, Policy(), declared=False, grace_us=MINUTE_US)
+    return liveness(facts, Run(), now, Policy(), declared=False, grace_us=MINUTE_US, stories={})

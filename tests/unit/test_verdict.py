@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from healthd.judge.verdict import LOOKS_KEPT, Standing, remember, verdict, waits
+from healthd.judge.verdict import LOOKS_KEPT, Standing, remember, verdict, waits_on
 from healthd.model import (
     SECOND_US,
     CheckKey,
@@ -126,12 +126,14 @@ def test_waiting_keeps_the_streak_and_the_time() -> None:
     """Whose provider is down is neither better nor worse for it."""
     provider = CheckKey("liveness:web.service")
     suspect = Verdict(State.YELLOW, Reason.SUSPECT, "HTTP 503", 1, 2)
-    first = waits(suspect, provider, NOW, "waits")
+    first = waits_on(suspect, provider, NOW, "waits")
     assert (first.state, first.reason, first.waiting_on) == (State.GREY, Reason.WAITING, provider)
     assert (first.streak, first.since_at) == (2, NOW.wall_at)
     later = Now(NOW.steady_us + 1, NOW.wall_at + 1)
-    assert waits(first, provider, later, "waits").since_at == NOW.wall_at
-    assert waits(first, CheckKey("liveness:db.service"), later, "waits").since_at == later.wall_at
+    assert waits_on(first, provider, later, "waits").since_at == NOW.wall_at
+    assert (
+        waits_on(first, CheckKey("liveness:db.service"), later, "waits").since_at == later.wall_at
+    )
 
 
 @given(st.lists(st.sampled_from(Outcome), max_size=60))

@@ -217,14 +217,12 @@ def test_a_first_time_is_not_numbered() -> None:
 
 def test_a_provider_names_who_waits_on_it() -> None:
     """The consumers are told nowhere else."""
-    names = tuple(f"app{n}.service" for n in range(7))
+    names = tuple(f"app{n:02}.service" for n in range(43))
     _, body = notice(incident(), Edition.ENGAGED, NOW, waiting=names)
+    named = ", ".join(names[:40])
+    assert f"43 others wait on it: {named} and 3 more." in body
     assert (
-        "7 others wait on it: app0.service, app1.service, app2.service, app3.service, "
-        "app4.service and 2 more." in body
-    )
-    assert (
-        "1 other waits on it: app0.service."
+        "1 other waits on it: app00.service."
         in notice(incident(), Edition.ENGAGED, NOW, waiting=names[:1])[1]
     )
 

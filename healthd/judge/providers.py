@@ -1,0 +1,256 @@
+"""The units that another unit needs, and which of them is at the root of what is wrong. Pure.
+
+What a unit needs is what systemd says (Requires=, Requisite=, BindsTo=) and what the settings add,
+followed from unit to unit. A cycle is cut: nobody waits on who waits on him.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from msgspec import Struct
+
+from healthd.judge.life import restarts_by_itself
+from healthd.model import (
+    HOUR_US,
+    Aspect,
+    Check,
+    CheckKey,
+    Incident,
+    Now,
+    Phase,
+    ProviderMoved,
+    Reason,
+    State,
+    Story,
+    UnitName,
+    Watch,
+)
+
+# Who a person stopped is missed on purpose; after this long its consumers stand on their own.
+_STOPPED_HOLDS_US = HOUR_US
+
+
+class Root(Struct, frozen=True):
+    """The check that others wait on. *until_us*: when that ends by time alone, 0 = never.
+
+    *unseen*: it is not known to be unwell; healthd has not looked at it since its own start.
+    """
+
+    key: CheckKey
+    red: bool = False
+    unseen: bool = False
+    until_us: int = 0
+
+
+def liveness_of(story: Story) -> Watch | None:
+    """The story's liveness watch, if it has one."""
+    return next((w for w in story.watches if w.check.aspect is Aspect.LIVENESS), None)
+
+
+def needs_of(story: Story, check: Check) -> tuple[str, ...]:
+    """The units that *check* of *story* depends on, those that systemd says first."""
+    if check.needs == ():
+        return ()
+    said = story.facts.requires if story.facts else ()
+    return (*said, *(check.needs or ()))
+
+
+def needs_of_story(story: Story) -> frozenset[str]:
+    """Every unit that any check of *story* depends on, or that it fell with."""
+    needs = {name for watch in story.watches for name in needs_of(story, watch.check)}
+    last = story.run.last
+    return frozenset({*needs, last.by} if last is not None and last.by else needs)
+
+
+def story_of(stories: Mapping[str, Story], key: CheckKey) -> Story | None:
+    """The story of a check: that of its unit, or its own."""
+    unit = key.partition(":")[2].partition("/")[0]
+    return stories.get(unit) or stories.get(key)
+
+
+def open_incident_of(stories: Mapping[str, Story], key: CheckKey) -> Incident | None:
+    """The open incident of any check."""
+    story = story_of(stories, key)
+    incidents = story.incidents if story else ()
+    return next((i for i in incidents if i.key == key and i.phase is not Phase.CLOSED), None)
+
+
+def root(story: Story, watch: Watch, stories: Mapping[str, Story], now: Now) -> Root | None:
+    """The check at the root of what *watch* suffers from: the furthest down each chain, a red one
+    before all others.
+    """
+    seen = {story.name}
+    found: list[Root] = []
+    for name in needs_of(story, watch.check):
+        found += _below(name, story, stories, now, seen)
+    return next((r for r in found if r.red), found[0] if found else None)
+
+
+def roots_below(name: str, waiter: Story, stories: Mapping[str, Story], now: Now) -> Root | None:
+    """The root at the unit *name* or beneath it."""
+    return next(iter(_below(name, waiter, stories, now, {waiter.name})), None)
+
+
+def _below(
+    name: str, waiter: Story, stories: Mapping[str, Story], now: Now, seen: set[str]
+) -> list[Root]:
+    """The roots at *name* and beneath it."""
+    provider = stories.get(name)
+    if name in seen or provider is None:
+        return []
+    seen.add(name)
+    beneath: list[Root] = []
+    for needed in dict.fromkeys(n for w in provider.watches for n in needs_of(provider, w.check)):
+        beneath += _below(needed, waiter, stories, now, seen)
+    if beneath:
+        return beneath
+    roots = [r for w in provider.watches if (r := _holds(provider, w, waiter, now))]
+    return sorted(roots, key=lambda r: not r.red)[:1]
+
+
+def _holds(provider: Story, watch: Watch, waiter: Story, now: Now) -> Root | None:
+    """Whether this check of a provider keeps those who need it waiting."""
+    key, verdict = watch.check.key, watch.verdict
+    if not watch.looked_us or watch.looked_us < provider.run.watched_since_us:
+        return Root(key, unseen=True)
+    if verdict.state is State.RED:
+        return Root(key, red=True)
+    match verdict.reason:
+        case Reason.SUSPECT | Reason.HELD:
+            return Root(key)
+        case Reason.WAITING:
+            on = verdict.waiting_on
+            mine = on in {w.check.key for w in (*waiter.watches, *provider.watches)}
+            return Root(on) if on and not mine else None
+        case Reason.STARTING:
+            return _starting(provider, watch, now)
+        case Reason.STOPPED if watch.check.aspect is Aspect.LIVENESS:
+            last = provider.run.last
+            until_us = (last.at_us if last else 0) + _STOPPED_HOLDS_US
+            return Root(key, until_us=until_us) if now.steady_us < until_us else None
+        case Reason.CHURNED:
+            waits = provider.facts is not None and restarts_by_itself(provider.facts.sub_state)
+            return Root(key) if waits else None
+        case _:
+            return None
+
+
+def _starting(provider: Story, watch: Watch, now: Now) -> Root | None:
+    facts = provider.facts
+    began_us = max(facts.inactive_exit_us, provider.run.started_us) if facts else 0
+    until_us = (began_us or now.steady_us) + watch.check.rules.grace_us
+    return Root(watch.check.key, until_us=until_us) if now.steady_us < until_us else None
+
+
+def stopped_need(story: Story, watch: Watch, stories: Mapping[str, Story]) -> UnitName:
+    """A unit that *watch* needs and that somebody stopped, or ""."""
+    return _first(story, watch, stories, _is_stopped)
+
+
+def failed_need(story: Story, watch: Watch, stories: Mapping[str, Story]) -> UnitName:
+    """A unit that *watch* needs and that is not there though it should be, or ""."""
+    return _first(story, watch, stories, _is_down)
+
+
+def _first(
+    story: Story, watch: Watch, stories: Mapping[str, Story], is_it: Callable[[Story], bool]
+) -> UnitName:
+    seen: set[str] = {story.name}
+    waiting = list(needs_of(story, watch.check))
+    while waiting:
+        name = waiting.pop(0)
+        provider = stories.get(name)
+        if name in seen or provider is None:
+            continue
+        seen.add(name)
+        if is_it(provider):
+            return UnitName(name)
+        live = liveness_of(provider)
+        waiting += needs_of(provider, live.check) if live else ()
+    return UnitName("")
+
+
+def _is_stopped(provider: Story) -> bool:
+    live = liveness_of(provider)
+    return live is not None and live.verdict.reason is Reason.STOPPED
+
+
+def _is_down(provider: Story) -> bool:
+    """Whether it is down and not meant to be: red, on its way to red, or itself without another."""
+    live = liveness_of(provider)
+    if live is None:
+        return False
+    return live.verdict.state is State.RED or live.verdict.reason in (
+        Reason.SUSPECT,
+        Reason.WAITING,
+    )
+
+
+def _face(story: Story) -> tuple[object, ...]:
+    """What of a story those who need it go by."""
+    since_us = story.run.watched_since_us
+    seen = ((w.check.key, w.verdict, w.looked_us >= since_us) for w in story.watches)
+    return tuple((key, v.state, v.reason, v.waiting_on, looked) for key, v, looked in seen)
+
+
+def hangs_on_others(watch: Watch) -> bool:
+    """Whether the fate of a provider may change what is said of this check now."""
+    verdict = watch.verdict
+    return verdict.state is State.RED or verdict.reason in (Reason.SUSPECT, Reason.WAITING)
+
+
+def _concerned(story: Story) -> bool:
+    """Whether the fate of a provider means anything to this story now."""
+    return bool(story.run.ends) or any(hangs_on_others(w) for w in story.watches)
+
+
+def _holds_others(story: Story, now: Now) -> bool:
+    """Whether those who need this story's unit wait on it."""
+    nobody = Story(name="")
+    return any(_holds(story, watch, nobody, now) for watch in story.watches)
+
+
+class Dependents:
+    """Who needs a unit, directly or through others: the way back from a provider."""
+
+    def __init__(self) -> None:
+        self._needs: dict[str, frozenset[str]] = {}
+        self._needed_by: dict[str, set[str]] = {}
+
+    def keep(self, story: Story) -> None:
+        """Take in what a story needs now; one without a check needs nothing."""
+        needs, known = needs_of_story(story), self._needs.get(story.name, frozenset())
+        if needs == known:
+            return
+        for name in known - needs:
+            users = self._needed_by[name]
+            users.discard(story.name)
+            if not users:
+                del self._needed_by[name]
+        for name in needs - known:
+            self._needed_by.setdefault(name, set()).add(story.name)
+        self._needs[story.name] = needs
+        if not needs:
+            del self._needs[story.name]
+
+    def moved(
+        self, before: Story, after: Story, stories: Mapping[str, Story], now: Now
+    ) -> Iterator[tuple[str, ProviderMoved]]:
+        """Whom to tell that a story is another, and what: those for whom that may matter."""
+        if _face(before) == _face(after):
+            return
+        back = _holds_others(before, now) and not _holds_others(after, now)
+        for name in self.of(after.name):
+            if name in stories and _concerned(stories[name]):
+                yield name, ProviderMoved(back)
+
+    def of(self, name: str) -> Iterator[str]:
+        """All that need *name*, nearest first."""
+        seen, waiting = {name}, [name]
+        while waiting:
+            for user in sorted(self._needed_by.get(waiting.pop(0), ())):
+                if user not in seen:
+                    seen.add(user)
+                    waiting.append(user)
+                    yield user
