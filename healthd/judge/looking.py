@@ -19,7 +19,7 @@ from healthd.judge.repairing import Engage, Try, Wait, next_step, pending
 from healthd.judge.telling import again_if_due, closed, engage
 from healthd.judge.turn import Turn
 from healthd.judge.verdict import LOOKS_KEPT, Standing, remember, verdict, waits_on
-from healthd.judge.waiting import as_its_unit, named, waiting
+from healthd.judge.waiting import Waiting, as_its_unit, named, waiting
 from healthd.model import (
     Aspect,
     Change,
@@ -120,13 +120,23 @@ def _judged(turn: Turn, watch: Watch, look: Look, *, counts: bool) -> Watch:
         counted_us=now.steady_us if counts else watch.counted_us,
         grace_until_us=0 if look.outcome is Outcome.OK else watch.grace_until_us,
         released_until_us=0 if look.outcome is Outcome.OK else watch.released_until_us,
-        found=watch.found and (look.outcome is Outcome.FAILING or look.reason is Reason.HELD),
+        found=watch.found and _still_found(look, waits),
         present=True,
         last_outcome=look.outcome,
         last_reason=look.reason,
         until_us=min((t for t in (look.until_us, waits.until_us if waits else 0) if t), default=0),
         wait_until_us=waits.grace_until_us if waits else 0,
     )
+
+
+def _still_found(look: Look, waits: Waiting | None) -> bool:
+    """Whether a check that was failing when the store was new still counts as found so.
+
+    One that waits on a provider is told when that is well again, if at all.
+    """
+    if waits is not None:
+        return waits.unseen
+    return look.outcome is Outcome.FAILING or look.reason is Reason.HELD
 
 
 def _incident(turn: Turn, watch: Watch, look: Look, *, counts: bool) -> int:
@@ -170,7 +180,7 @@ def _opened(turn: Turn, watch: Watch, look: Look) -> Incident:
 
 
 def _stepped(turn: Turn, incident: Incident, watch: Watch, *, counts: bool) -> Incident:
-    verdict = as_its_unit(turn.story, watch.verdict)
+    verdict = as_its_unit(turn.story, watch.verdict, turn.scene.stories)
     stepped = step(incident, verdict, watch.check.rules, turn.scene.now, counts=counts)
     if watch.verdict.reason is Reason.WAITING:
         key = watch.verdict.waiting_on

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
-from healthd.judge.life import restarts_by_itself
+from healthd.judge.life import UP, restarts_by_itself
 from healthd.model import (
     HOUR_US,
     Aspect,
@@ -187,11 +187,18 @@ def _is_down(provider: Story) -> bool:
     )
 
 
-def _face(story: Story) -> tuple[object, ...]:
+class _Face(Struct, frozen=True):
     """What of a story those who need it go by."""
-    since_us = story.run.watched_since_us
-    seen = ((w.check.key, w.verdict, w.looked_us >= since_us) for w in story.watches)
-    return tuple((key, v.state, v.reason, v.waiting_on, looked) for key, v, looked in seen)
+
+    up: bool
+    holding: tuple[tuple[CheckKey, bool, bool], ...]
+
+
+def _face(story: Story, now: Now) -> _Face:
+    nobody, facts = Story(name=""), story.facts
+    roots = [r for w in story.watches if (r := _holds(story, w, nobody, now))]
+    up = facts is not None and facts.active_state in UP
+    return _Face(up, tuple((r.key, r.red, r.unseen) for r in roots))
 
 
 def hangs_on_others(watch: Watch) -> bool:
@@ -203,12 +210,6 @@ def hangs_on_others(watch: Watch) -> bool:
 def _concerned(story: Story) -> bool:
     """Whether the fate of a provider means anything to this story now."""
     return bool(story.run.ends) or any(hangs_on_others(w) for w in story.watches)
-
-
-def _holds_others(story: Story, now: Now) -> bool:
-    """Whether those who need this story's unit wait on it."""
-    nobody = Story(name="")
-    return any(_holds(story, watch, nobody, now) for watch in story.watches)
 
 
 class Dependents:
@@ -238,9 +239,10 @@ class Dependents:
         self, before: Story, after: Story, stories: Mapping[str, Story], now: Now
     ) -> Iterator[tuple[str, ProviderMoved]]:
         """Whom to tell that a story is another, and what: those for whom that may matter."""
-        if _face(before) == _face(after):
+        was, is_now = _face(before, now), _face(after, now)
+        if was == is_now:
             return
-        back = _holds_others(before, now) and not _holds_others(after, now)
+        back = bool(was.holding) and not is_now.holding
         for name in self.of(after.name):
             if name in stories and _concerned(stories[name]):
                 yield name, ProviderMoved(back)

@@ -15,6 +15,7 @@ from healthd.judge.wording import subject
 from healthd.model import (
     Aspect,
     CheckKey,
+    How,
     Look,
     Outcome,
     Reason,
@@ -39,12 +40,14 @@ _PUT_AWAY = frozenset({Reason.STOPPED, Reason.NOT_CONFIGURED})
 
 
 class Waiting(Struct, frozen=True):
-    """*until_us*: when it ends by time alone, 0 = never. *grace_until_us*: until when the check may
-    still come up, once its provider is well again; 0 = that is not so yet.
+    """*unseen*: only until its provider has been looked at. *until_us*: when it ends by time alone,
+    0 = never. *grace_until_us*: until when the check may still come up, once its provider is well
+    again; 0 = that is not so yet.
     """
 
     key: CheckKey
     summary: str
+    unseen: bool = False
     until_us: int = 0
     grace_until_us: int = 0
 
@@ -61,13 +64,13 @@ def waiting(story: Story, watch: Watch, look: Look, scene: Scene) -> Waiting | N
         # What has only not been looked at yet was never away: no grace for its return.
         grace_until_us = now_us if holds.unseen else 0
         said = f"waits on {holds.key}: {look.summary}"
-        return Waiting(holds.key, said, holds.until_us, grace_until_us)
+        return Waiting(holds.key, said, holds.unseen, holds.until_us, grace_until_us)
     key = watch.verdict.waiting_on
     if not key or not _came_back(story, key, scene.stories):
         return None
     until_us = watch.wait_until_us or now_us + watch.check.rules.grace_us
     said = f"{subject(key)} is well again, it is not yet: {look.summary}"
-    return Waiting(key, said, until_us, until_us) if now_us < until_us else None
+    return Waiting(key, said, False, until_us, until_us) if now_us < until_us else None
 
 
 def _own_unit(story: Story, watch: Watch) -> Root | None:
@@ -89,7 +92,7 @@ def _fell_with(story: Story, look: Look, scene: Scene) -> Waiting:
     by = story.run.last.by if story.run.last else ""
     beneath = roots_below(by, story, scene.stories, scene.now)
     key = beneath.key if beneath else CheckKey(f"{Aspect.LIVENESS}:{by}")
-    return Waiting(key, look.summary, look.until_us, look.until_us)
+    return Waiting(key, look.summary, False, look.until_us, look.until_us)
 
 
 def _came_back(story: Story, key: CheckKey, stories: Mapping[str, Story]) -> bool:
@@ -111,14 +114,22 @@ def named(story: Story, watch: Watch, look: Look, scene: Scene) -> Look:
     return replace(look, summary=f"{look.summary}; {stopped}, which it needs, is stopped")
 
 
-def as_its_unit(story: Story, verdict: Verdict) -> Verdict:
-    """*verdict* as an incident takes it: who waits on a unit that was put away is put away too."""
+def as_its_unit(story: Story, verdict: Verdict, stories: Mapping[str, Story]) -> Verdict:
+    """*verdict* as an incident takes it: who waits on a unit that was put away, or was stopped
+    along with it, is put away too.
+    """
     live = liveness_of(story)
     if verdict.reason is not Reason.WAITING or live is None:
         return verdict
-    if verdict.waiting_on != live.check.key or live.verdict.reason not in _PUT_AWAY:
-        return verdict
-    return replace(verdict, reason=live.verdict.reason)
+    if verdict.waiting_on == live.check.key:
+        put_away = live.verdict.reason
+    else:
+        last, root_story = story.run.last, story_of(stories, verdict.waiting_on)
+        over = liveness_of(root_story) if root_story else None
+        if over is None or last is None or last.how is not How.TAKEN_ALONG:
+            return verdict
+        put_away = over.verdict.reason
+    return replace(verdict, reason=put_away) if put_away in _PUT_AWAY else verdict
 
 
 def waiters(story: Story, stories: Mapping[str, Story]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from healthd.model import Edition, How, Idle, Policy, State
+from healthd.model import Closing, Edition, How, Idle, Policy, State
 from tests.unit.histories import FAIL
 from tests.unit.town import FAILED, Town, live, ready
 
@@ -225,3 +225,31 @@ def test_what_was_not_started_because_its_provider_failed_waits_on_it() -> None:
     verdict = town.watch(f"liveness:{APP}").verdict
     assert (verdict.state, verdict.waiting_on) == (State.GREY, f"liveness:{DB}")
     assert f"not started because {DB} failed" in verdict.summary
+
+
+def test_an_incident_of_what_a_stop_took_along_is_gone_after_an_hour() -> None:
+    """Stopped with its provider is stopped: no notice stands for ever."""
+    town = Town(CHAIN)
+    town.kill(APP)
+    town.run(5 * MINUTE)
+    town.start(APP)
+    town.run(2)
+    town.stop(DB, APP)
+    town.run(2 * HOUR)
+    (told,) = town.notices()
+    assert told.edition is Edition.ENGAGED
+    assert [i.closing for i in town.stories[APP].incidents] in ([], [Closing.GONE])
+
+
+def test_a_provider_that_loops_does_not_have_its_consumers_looked_at_each_time() -> None:
+    """Cost follows what may change for them, not each crash."""
+    town = Town(CHAIN)
+    town.kill(DB)
+    town.kill(APP)
+    town.run(MINUTE)
+    before = len(town.plays[APP].effects)
+    for _ in range(50):
+        town.start(DB)
+        town.kill(DB)
+        town.run(1)
+    assert len(town.plays[APP].effects) - before < 10

@@ -42,6 +42,7 @@ from healthd.model import (
 from tests.unit.histories import BEGIN_AT, BEGIN_US, OK, Play
 
 _READ_US = 3_000
+_RECONCILE_US = 300 * SECOND_US
 ACTIVE, FAILED, INACTIVE = ActiveState.ACTIVE, ActiveState.FAILED, ActiveState.INACTIVE
 
 
@@ -106,8 +107,7 @@ class Town:
             )
             self.endings.prime(self.facts[unit])
             self.settle(unit)
-        for unit in requires:
-            self.put(unit, UnitSeen(self.facts[unit], fresh=True, due=True))
+        self._reconcile()
         self.run(60)
 
     # ---- time
@@ -133,6 +133,11 @@ class Town:
     def after_us(self, us: int, act: Callable[[], None]) -> None:
         """Do *act* in so many microseconds."""
         heapq.heappush(self._heap, (self.now_us + us, next(self._numbers), act))
+
+    def _reconcile(self) -> None:
+        for unit in self.plays:
+            self.put(unit, UnitSeen(self.facts[unit], fresh=True, due=True))
+        self.after_us(_RECONCILE_US, self._reconcile)
 
     def look(self, key: CheckKey) -> None:
         """The look at a check, which is due now."""
