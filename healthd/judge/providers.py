@@ -187,18 +187,20 @@ def _is_down(provider: Story) -> bool:
     )
 
 
-class _Face(Struct, frozen=True):
+def _holding(story: Story, now: Now) -> tuple[tuple[CheckKey, bool, bool], ...]:
     """What of a story those who need it go by."""
-
-    up: bool
-    holding: tuple[tuple[CheckKey, bool, bool], ...]
-
-
-def _face(story: Story, now: Now) -> _Face:
-    nobody, facts = Story(name=""), story.facts
+    nobody = Story(name="")
     roots = [r for w in story.watches if (r := _holds(story, w, nobody, now))]
-    up = facts is not None and facts.active_state in UP
-    return _Face(up, tuple((r.key, r.red, r.unseen) for r in roots))
+    return tuple((r.key, r.red, r.unseen) for r in roots)
+
+
+def _is_up(story: Story) -> bool:
+    return story.facts is not None and story.facts.active_state in UP
+
+
+def _fell_with(story: Story, provider: str) -> bool:
+    last = story.run.last
+    return last is not None and last.by == provider
 
 
 def hangs_on_others(watch: Watch) -> bool:
@@ -239,13 +241,16 @@ class Dependents:
         self, before: Story, after: Story, stories: Mapping[str, Story], now: Now
     ) -> Iterator[tuple[str, ProviderMoved]]:
         """Whom to tell that a story is another, and what: those for whom that may matter."""
-        was, is_now = _face(before, now), _face(after, now)
-        if was == is_now:
+        held, holds = _holding(before, now), _holding(after, now)
+        rose = _is_up(after) and not _is_up(before)
+        if held == holds and not rose:
             return
-        back = bool(was.holding) and not is_now.holding
         for name in self.of(after.name):
-            if name in stories and _concerned(stories[name]):
-                yield name, ProviderMoved(back)
+            user = stories.get(name)
+            if user is None:
+                continue
+            if (held != holds and _concerned(user)) or (rose and _fell_with(user, after.name)):
+                yield name, ProviderMoved(bool(held) and not holds)
 
     def of(self, name: str) -> Iterator[str]:
         """All that need *name*, nearest first."""

@@ -185,9 +185,24 @@ class Town:
         changes = {"result": "signal", "exit_code": 2, "exit_status": 9}
         self.show(unit, FAILED, "failed", main_exit_us=self.now_us, **changes)
 
+    def crash(self, unit: str) -> None:
+        """It exits with code 1, and systemd restarts it after 100 ms."""
+        changes = {"result": "exit-code", "exit_code": 1, "exit_status": 1}
+        self.show(unit, FAILED, "failed-before-auto-restart", main_exit_us=self.now_us, **changes)
+        self.show(unit, ActiveState.ACTIVATING, "auto-restart", inactive_exit_us=self.now_us)
+        self.run(0.1)
+        restarts = self.facts[unit].n_restarts + 1
+        job = next(self._numbers)
+        sub = "auto-restart-queued"
+        self.show(unit, ActiveState.ACTIVATING, sub, job=job, n_restarts=restarts)
+        self._signal(JobNew(job, UnitName(unit)))
+        self._comes_up(unit, job)
+
     def start(self, unit: str) -> None:
         """`systemctl start`."""
-        job = self.queue(unit)
+        self._comes_up(unit, self.queue(unit))
+
+    def _comes_up(self, unit: str, job: int) -> None:
         self.show(
             unit,
             ACTIVE,
