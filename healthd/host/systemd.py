@@ -125,7 +125,7 @@ class Systemd:
         return replace(
             facts,
             wanted=wanted,
-            on_demand=active[0] if active else await self._activatable_name(facts, properties),
+            on_demand=active[0] if active else await self._activatable_name(properties),
             triggered_by_timer=_timer(triggers, active, states, wanted=wanted),
             active_foes=tuple(name for name in facts.foes if _is(states.get(name), COMING_UP)),
             booted=await self._is_booted(),
@@ -210,10 +210,13 @@ class Systemd:
                     waiting.append(name)
         return tuple(found)[len(units) :]
 
-    async def _activatable_name(self, facts: UnitFacts, properties: Mapping[str, object]) -> str:
-        """The bus name whose first caller starts an inactive unit, "" = none."""
+    async def _activatable_name(self, properties: Mapping[str, object]) -> str:
+        """The bus name whose first caller starts the unit, "" = none.
+
+        Asked while it runs too: when it ends because nobody needs it, no signal tells of this.
+        """
         name = text(properties.get("BusName"))
-        if not name or facts.active_state is not ActiveState.INACTIVE:
+        if not name:
             return ""
         (activatable,) = await self._connection.call(
             BUS_NAME, "/", BUS_NAME, "ListActivatableNames", limit_s=BUS_LIMIT_S

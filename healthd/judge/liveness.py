@@ -177,9 +177,13 @@ def transition(sight: Sight) -> Look | None:
 
 
 def churned(sight: Sight) -> Look | None:
-    """`active`, ended by itself less than 2 min ago → degraded `churned`"""
+    """`active`, ended by itself less than 2 min ago → degraded `churned`; not what ends well when
+    nobody needs it, and starts again on demand
+    """
     ends = sight.run.ends
     if sight.facts.active_state is not ActiveState.ACTIVE or not ends or ends[-1].after_gap:
+        return None
+    if ends[-1].clean and sight.facts.on_demand:
         return None
     until_us = ends[-1].at_us + sight.policy.crash_loop.quiet_us
     if sight.now.steady_us >= until_us:

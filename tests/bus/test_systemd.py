@@ -261,6 +261,14 @@ async def test_a_bus_name_that_starts_nothing_is_not_on_demand(
     assert (await ear.systemd.read("b.service")).on_demand == "org.freedesktop.DBus"
 
 
+async def test_a_running_service_is_known_to_start_on_demand(
+    ear: Ear, systemd1: FakeSystemd
+) -> None:
+    """When it ends because nobody needs it, no signal tells that a caller would start it again."""
+    systemd1.unit("hostnamed.service", BusName="org.freedesktop.DBus")
+    assert (await ear.systemd.read("hostnamed.service")).on_demand == "org.freedesktop.DBus"
+
+
 async def test_lines_taken_before_save_questions(ear: Ear, systemd1: FakeSystemd) -> None:
     """A first pass over 200 services must not ask 200 times for the same target."""
     systemd1.unit("multi-user.target")

@@ -64,6 +64,16 @@ def test_two_ends_are_churn() -> None:
     assert says(RUNS, crashed(3 * MINUTE_US)) == "ok ok: running"
 
 
+def test_what_ended_when_idle_and_was_called_again_did_not_churn() -> None:
+    """hostnamed, geoclue, snapd: ending is how they rest; a yellow each time would be noise."""
+    idle = Run(ends=(end("1", clean=True),))
+    assert says(replace(RUNS, on_demand="org.example.Idle"), idle) == "ok ok: running"
+    assert seen(RUNS, idle).reason is Reason.CHURNED
+    assert seen(replace(RUNS, on_demand="a.socket"), crashed(10 * SECOND_US)).reason is (
+        Reason.CHURNED
+    )
+
+
 def test_an_end_that_nothing_followed_is_no_loop() -> None:
     """The unit rests: that it failed is the finding."""
     run = crashed(3 * MINUTE_US, 2 * MINUTE_US, 10 * SECOND_US, down=True)
