@@ -70,11 +70,13 @@ class Daemon:
         self.config, self.store, self.outbox = config, store, loaded.outbox
         self.session: Session | None = None
         self._group = group
+        self._faults = 0
         self.loop = Loop(
             Saver(store, self.clock, meta, self._store_trouble),
             self.clock,
             config.policy(),
             first_start=not meta.first_start_done,
+            broke=self._broke,
         )
         if config.settings.enabled:
             self.loop.restore(loaded.stories)
@@ -96,6 +98,7 @@ class Daemon:
             clock=self.clock,
             policy=self._policy_for,
             spawn=self.spawn,
+            broke=self._broke,
         )
         box = Toolbox(
             Prober(),
@@ -104,7 +107,12 @@ class Daemon:
             lambda: self.clock.now().wall_at,
         )
         self.looks = Looks(
-            self.loop.inbox, self.loop.story_of, box, lambda: self.loop.policy.network, self.spawn
+            self.loop.inbox,
+            self.loop.story_of,
+            box,
+            lambda: self.loop.policy.network,
+            self.spawn,
+            self._broke,
         )
         self.looks.declared = config.declared()
 
@@ -192,6 +200,14 @@ class Daemon:
         """A look at one of healthd's own parts."""
         self.loop.inbox.put(key, Declared((own.own_check(key),)))
         self.loop.inbox.put(key, Looked(key, look))
+
+    def _broke(self, what: str) -> None:
+        """A part of healthd broke: it goes on, and says so for as long as it lives."""
+        self._faults += 1
+        if what.endswith(own.FAULTS):
+            # Saying so is what broke.
+            return
+        self.say(own.FAULTS, own.faults_look(self._faults, what))
 
     def _store_trouble(self, trouble: str) -> None:
         self.say(own.STORE, own.store_look(trouble or self.store.trouble))

@@ -73,6 +73,7 @@ class Effects:
         clock: Clock,
         policy: Callable[[str], Policy],
         spawn: Spawn,
+        broke: Callable[[str], None],
     ) -> None:
         self.session: Session | None = None
         self.journal = writer
@@ -83,6 +84,7 @@ class Effects:
         self._clock = clock
         self._policy = policy
         self._spawn = spawn
+        self._broke = broke
         self._newest: dict[str, Notice] = {}
         self._attempts: OrderedDict[AttemptId, asyncio.Future[RepairResult]] = OrderedDict()
 
@@ -173,9 +175,10 @@ class Effects:
         attempt = effect.attempt
         try:
             result = await self._restart(effect)
-        # One of the three places where everything is caught: an attempt must always end.
+        # One of the places where everything is caught: an attempt must always end.
         except Exception:
             log.exception("restarting %s broke", attempt.unit)
+            self._broke(f"restarting {attempt.unit}")
             result = RepairResult(AttemptResult.FAILED, "a fault of healthd, see its journal")
         self._end(story, effect, result)
 

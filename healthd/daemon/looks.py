@@ -41,6 +41,7 @@ class Looks:
         tools: Toolbox,
         network: Callable[[], bool],
         spawn: Spawn,
+        broke: Callable[[str], None],
     ) -> None:
         self.declared: dict[CheckKey, DeclaredCheck] = {}
         self._inbox = inbox
@@ -48,6 +49,7 @@ class Looks:
         self._tools = tools
         self._network = network
         self._spawn = spawn
+        self._broke = broke
         self._under_way: set[CheckKey] = set()
 
     def begin(self, key: CheckKey, *, asked: bool = False) -> None:
@@ -69,10 +71,11 @@ class Looks:
             look = await look_at(declared.spec, self._tools.for_look(limit_s))
         except HealthdError as err:
             look = _could_not(str(err))
-        # One of the three places where everything is caught: a look that breaks is our fault,
+        # One of the places where everything is caught: a look that breaks is our fault,
         # and must not end the daemon.
         except Exception:
             log.exception("looking at %s broke", key)
+            self._broke(f"looking at {key}")
             look = _could_not("healthd could not look: a fault of healthd, see its journal")
         finally:
             self._under_way.discard(key)

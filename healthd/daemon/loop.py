@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Callable, Mapping
 
@@ -30,6 +31,8 @@ from healthd.model import (
     Tell,
 )
 
+log = logging.getLogger(__name__)
+
 Act = Callable[[Step, bool], None]
 
 _EVENTS_A_TURN = 256
@@ -38,7 +41,15 @@ _EVENTS_A_TURN = 256
 class Loop:
     """Holds every story. Everyone else reads frozen values and puts events."""
 
-    def __init__(self, saver: Saver, clock: Clock, policy: Policy, *, first_start: bool) -> None:
+    def __init__(
+        self,
+        saver: Saver,
+        clock: Clock,
+        policy: Policy,
+        *,
+        first_start: bool,
+        broke: Callable[[str], None],
+    ) -> None:
         self.inbox = Inbox()
         self.stories: dict[str, Story] = {}
         self.policy = policy
@@ -50,6 +61,7 @@ class Loop:
         self.held: Mapping[str, str] = {}
         self._saver = saver
         self._clock = clock
+        self._broke = broke
         self._machine_restarts_us: deque[int] = deque(maxlen=256)
         self._where: dict[CheckKey, str] = {}
         self._dependents = Dependents()
@@ -84,7 +96,7 @@ class Loop:
         while True:
             events = await self.inbox.take(_EVENTS_A_TURN)
             self._judging = True
-            steps = [self._judge(name, event) for name, event in events]
+            steps = [s for name, event in events if (s := self._step(name, event)) is not None]
             saved = await self._saver.save_changes(steps, self.stories)
             for step in steps:
                 act(step, saved)
@@ -116,6 +128,16 @@ class Loop:
     def _all_looked_at(self) -> bool:
         watches = [w for s in self.stories.values() for w in s.watches]
         return bool(watches) and all(w.looked_us for w in watches)
+
+    def _step(self, name: str, event: Event) -> Step | None:
+        try:
+            return self._judge(name, event)
+        # One of the places where everything is caught: the judge is total, and should it not be,
+        # one story must not end the watch over all others.
+        except Exception:
+            log.exception("judging %s broke", name)
+            self._broke(f"judging {name}")
+            return None
 
     def _judge(self, name: str, event: Event) -> Step:
         before = self.stories.get(name) or Story(name=name)

@@ -1,4 +1,4 @@
-"""healthd's own troubles are checks too: settings, store. Pure: builds stories' names and looks."""
+"""healthd's own troubles are checks too: their names and looks. Pure."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from healthd.model import Aspect, Check, CheckKey, Look, Outcome, Reason, Rules
 PREFIX = "host:healthd/"
 SETTINGS = CheckKey(f"{PREFIX}settings")
 STORE = CheckKey(f"{PREFIX}store")
+FAULTS = CheckKey(f"{PREFIX}faults")
 KIND = "healthd"
 
 
@@ -28,6 +29,13 @@ def settings_look(faults: tuple[str, ...], troubles: tuple[str, ...]) -> Look:
         more = f" (and {len(troubles) - 1} more)" if len(troubles) > 1 else ""
         return Look(Outcome.DEGRADED, Reason.CONFIGURATION, f"{troubles[0]}{more}")
     return Look(Outcome.OK, Reason.OK, "settings read")
+
+
+def faults_look(count: int, last: str) -> Look:
+    """*count*: how often a part of healthd broke since its start; *last*: what it was doing."""
+    times = "once" if count == 1 else f"{count} times"
+    words = f"a part of healthd broke {times} since its start, last: {last}"
+    return Look(Outcome.DEGRADED, Reason.DEGRADED, f"{words}; journalctl -u healthd")
 
 
 def store_look(trouble: str) -> Look:
