@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from healthd.model import Closing, Edition, How, Idle, Policy, State
+from healthd.model import CheckKey, Closing, Edition, How, Idle, Policy, State, Woken
 from tests.unit.histories import FAIL
 from tests.unit.town import FAILED, Town, live, ready
 
 DB, APP, WEB = "db.service", "app.service", "web.service"
 CHAIN = {DB: (), APP: (DB,), WEB: (APP,)}
+LIVE_APP = CheckKey(f"liveness:{APP}")
 MINUTE = 60
 HOUR = 3600
 
@@ -255,3 +256,38 @@ def test_a_provider_that_loops_does_not_have_its_consumers_looked_at_each_time()
     assert town.face(f"liveness:{DB}") == ("red", "crash-loop")
     assert town.face(f"liveness:{APP}") == ("grey", "waiting")
     assert len(town.plays[APP].effects) - before < 30
+
+
+def _healthd_starts_again(town: Town) -> None:
+    for unit in town.plays:
+        town.put(unit, Woken(same_boot=True))
+
+
+def test_nothing_is_told_at_our_own_start_before_the_provider_was_looked_at() -> None:
+    """Both fell while nobody watched: who is asked about first must not decide who is told."""
+    town = Town(CHAIN)
+    town.quiet = True
+    town.kill(DB)
+    town.kill(APP)
+    _healthd_starts_again(town)
+    for _ in range(4):
+        town.look(LIVE_APP)
+        town.run(6)
+    assert town.watch(LIVE_APP).verdict.waiting_on == f"liveness:{DB}"
+    town.quiet = False
+    town.look(CheckKey(f"liveness:{DB}"))
+    town.run(5 * MINUTE)
+    assert [n.unit for n in town.notices()] == [DB]
+
+
+def test_a_provider_that_is_found_well_at_our_start_delays_nobody() -> None:
+    """It was only not looked at yet: its consumer needs no grace for its return."""
+    town = Town(CHAIN)
+    town.quiet = True
+    town.kill(APP)
+    _healthd_starts_again(town)
+    town.look(LIVE_APP)
+    town.quiet = False
+    town.look(CheckKey(f"liveness:{DB}"))
+    town.run(12)
+    assert [n.unit for n in town.notices()] == [APP]

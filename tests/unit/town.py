@@ -75,6 +75,8 @@ class Town:
         kind: type[Play] = Play,
     ) -> None:
         self.now_us = BEGIN_US
+        #: healthd is away: nothing of what happens is signalled to it.
+        self.quiet = False
         self.stories: dict[str, Story] = {}
         self.plays: dict[str, Play] = {}
         self.facts: dict[str, UnitFacts] = {}
@@ -247,6 +249,8 @@ class Town:
             changes["inactive_enter_us"] = self.now_us
         facts = replace(self.facts[unit], active_state=state, sub_state=sub, **changes)
         self.facts[unit] = facts
+        if self.quiet:
+            return
         service: dict[str, object] = {"Result": facts.result, "NRestarts": facts.n_restarts}
         self._signal(UnitChanged(UnitName(unit), "Service", service))
         shown: dict[str, object] = {
