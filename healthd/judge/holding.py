@@ -15,7 +15,8 @@ def under_hold(story: Story, watch: Watch, look: Look, now: Now) -> Look:
     """
     if story.held:
         return Look(Outcome.NOT_JUDGED, Reason.HELD, story.held)
-    if look.outcome is Outcome.FAILING and now.steady_us < watch.released_until_us:
+    lately = watch.released_from is Reason.HELD and now.steady_us < watch.released_until_us
+    if look.outcome is Outcome.FAILING and lately:
         words = f"was held until lately: {look.summary}"
         return Look(Outcome.NOT_JUDGED, Reason.HELD, words, until_us=watch.released_until_us)
     return look
@@ -32,5 +33,6 @@ def released(turn: Turn) -> None:
     for watch in turn.story.watches:
         until_us = now_us + watch.check.rules.grace_us
         verdict = replace(watch.verdict, streak=0)
-        turn.put_watch(replace(watch, verdict=verdict, released_until_us=until_us))
+        freed = replace(watch, released_until_us=until_us, released_from=Reason.HELD)
+        turn.put_watch(replace(freed, verdict=verdict))
         turn.effects.append(LookAt(watch.check.key, now_us))

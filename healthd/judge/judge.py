@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from healthd.judge import run as runs
 from healthd.judge import telling
 from healthd.judge.declaring import declared, first_look
+from healthd.judge.freezing import froze, skip_gap, thawed
 from healthd.judge.holding import released
 from healthd.judge.incident import close
 from healthd.judge.liveness import liveness
@@ -27,6 +28,7 @@ from healthd.model import (
     Effect,
     Ended,
     Event,
+    Froze,
     HoldsChanged,
     Idle,
     Look,
@@ -41,6 +43,7 @@ from healthd.model import (
     Scene,
     State,
     Story,
+    Thawed,
     UnitFacts,
     UnitName,
     UnitSeen,
@@ -66,18 +69,28 @@ _DECIDING = (
 
 def judge(story: Story, event: Event, scene: Scene) -> tuple[Story, tuple[Effect, ...]]:
     """The story after *event*, and what must be done: saved first, then acted on, in this order."""
+    if scene.frozen and isinstance(event, Looked | UnitSeen):
+        # What is seen of a machine that stops says nothing of it.
+        return story, ()
     turn = Turn(story, scene)
     _follow_holds(turn)
+    _take_in(turn, event)
+    turn.tidy()
+    return turn.story, tuple(turn.effects)
+
+
+def _take_in(turn: Turn, event: Event) -> None:
+    now = turn.scene.now
     match event:
         case Looked():
             _looked(turn, event)
         case UnitSeen():
             _unit_seen(turn, event)
         case Ended():
-            run = runs.ended(turn.story.run, event.end, scene.now)
+            run = runs.ended(turn.story.run, event.end, now)
             turn.story = replace(turn.story, run=run)
         case Began():
-            run = runs.began(turn.story.run, event, scene.now)
+            run = runs.began(turn.story.run, event, now)
             turn.story = replace(turn.story, run=run)
         case RestartAsked():
             restart_asked(turn, event)
@@ -85,8 +98,8 @@ def judge(story: Story, event: Event, scene: Scene) -> tuple[Story, tuple[Effect
             repair_finished(turn, event)
         case Delivered():
             telling.delivered(turn, event)
-        case Woken():
-            _woken(turn, event)
+        case Woken() | Froze() | Thawed():
+            _paused(turn, event)
         case Declared():
             declared(turn, event)
         case HoldsChanged():
@@ -95,14 +108,22 @@ def judge(story: Story, event: Event, scene: Scene) -> tuple[Story, tuple[Effect
             _provider_moved(turn, event)
         case _:
             assert_never(event)
-    turn.tidy()
-    return turn.story, tuple(turn.effects)
+
+
+def _paused(turn: Turn, event: Woken | Froze | Thawed) -> None:
+    match event:
+        case Woken():
+            _woken(turn, event)
+        case Froze():
+            froze(turn)
+        case Thawed():
+            thawed(turn, event.away_us)
 
 
 def _follow_holds(turn: Turn) -> None:
     """A hold is in force from the first event after it began, whatever that is."""
     held, before = turn.scene.held.get(turn.story.name, ""), turn.story.held
-    if held == before:
+    if held == before or turn.scene.frozen:
         return
     turn.story = replace(turn.story, held=held)
     if not held:
@@ -215,6 +236,7 @@ def _woken(turn: Turn, event: Woken) -> None:
     run = replace(turn.story.run, watched_since_us=now.steady_us)
     facts = turn.story.facts if event.same_boot else None
     turn.story = replace(turn.story, run=run, facts=facts)
+    skip_gap(turn, event.away_us)
     if not event.same_boot:
         _gone_over_the_boot(turn)
     for watch in turn.story.watches:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from healthd.judge.due import next_due
+from healthd.judge.freezing import after_freeze
 from healthd.judge.holding import under_hold
 from healthd.judge.incident import (
     is_open,
@@ -43,6 +44,11 @@ _ALMOST = 0.9
 def take(turn: Turn, watch: Watch, look: Look, *, asked: bool = False) -> None:
     """One look of *watch*'s check, made just now. *asked*: only because a person asked for it."""
     look = under_hold(turn.story, watch, look, turn.scene.now)
+    is_red = turn.open_incident(watch.check.key) is not None
+    look = after_freeze(watch, look, turn.scene.now, open_incident=is_red)
+    if watch.unwatched:
+        watch = replace(watch, unwatched=False)
+        turn.put_watch(watch)
     if look.outcome is Outcome.KEEP:
         _schedule(turn, watch, (look.until_us,))
         return

@@ -117,7 +117,7 @@ def _holds(provider: Story, watch: Watch, waiter: Story, now: Now) -> Root | Non
     if verdict.state is State.RED:
         return Root(key, red=True)
     match verdict.reason:
-        case Reason.SUSPECT | Reason.HELD:
+        case Reason.SUSPECT | Reason.HELD | Reason.FROZEN:
             return Root(key)
         case Reason.WAITING:
             on = verdict.waiting_on

@@ -85,12 +85,13 @@ def repair_finished(turn: Turn, event: RepairFinished) -> None:
     attempt = next((a for a in turn.story.attempts if a.id == event.attempt), None)
     if attempt is None or attempt.result is not AttemptResult.PENDING:
         return
-    now_us = turn.scene.now.steady_us
-    ended = replace(
-        attempt, result=event.result, detail=event.detail, along=event.along, ended_us=now_us
-    )
+    now_us, result = turn.scene.now.steady_us, event.result
+    if turn.scene.frozen and result in (AttemptResult.FAILED, AttemptResult.FINAL):
+        # polkit may be gone already: that is the end of the machine, not the unit's fault.
+        result = AttemptResult.OVERTAKEN
+    ended = replace(attempt, result=result, detail=event.detail, along=event.along, ended_us=now_us)
     _record(turn, ended)
-    match event.result:
+    match result:
         case AttemptResult.OVERTAKEN:
             kept = tuple(t for t in turn.story.restarts_us if t != attempt.at_us)
             turn.story = replace(turn.story, restarts_us=kept)

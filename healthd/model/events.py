@@ -79,15 +79,26 @@ class Delivered(Struct, frozen=True, tag=True):
 
 
 class Woken(Struct, frozen=True, tag=True):
-    """healthd started again and this story came from the store."""
+    """healthd started again and this story came from the store, *away_us* after it stopped."""
 
     same_boot: bool = True
+    away_us: int = 0
 
 
 class ProviderMoved(Struct, frozen=True, tag=True):
     """A unit that the story's unit needs, or fell with, is another. *back*: it is well again."""
 
     back: bool = False
+
+
+class Froze(Struct, frozen=True, tag=True):
+    """The machine is about to stop or sleep: nothing is looked at, repaired or told."""
+
+
+class Thawed(Struct, frozen=True, tag=True):
+    """The machine is watched again, *away_us* after that ended."""
+
+    away_us: int = 0
 
 
 class Declared(Struct, frozen=True, tag=True):
@@ -111,5 +122,7 @@ Event = (
     | Woken
     | Declared
     | HoldsChanged
+    | Froze
+    | Thawed
     | ProviderMoved
 )

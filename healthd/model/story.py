@@ -27,7 +27,8 @@ class Watch(Struct, frozen=True):
     *invocation* is the unit's at the last look of a declared check. *found*: the store was new and
     no look other than failing has been seen. *due_us*: the next look. *counted_us*: the last look
     that counted. *present*: it has been looked at and there is something to judge; readers see no
-    other. *released_until_us*: the end of the grace after a hold. *wait_until_us*: its provider is
+    other. *released_until_us*: the end of the grace after a hold or a freeze, *released_from* says
+    which. *unwatched*: no look yet since a freeze. *wait_until_us*: its provider is
     well again, and until then it may come up too.
     """
 
@@ -38,6 +39,8 @@ class Watch(Struct, frozen=True):
     invocation: str = ""
     grace_until_us: int = 0
     released_until_us: int = 0
+    released_from: Reason = Reason.HELD
+    unwatched: bool = False
     due_us: int = 0
     looked_us: int = 0
     counted_us: int = 0
@@ -145,13 +148,15 @@ class Scene(Struct, frozen=True):
     """What is the same for every story while one event is judged.
 
     *stories*: all of them by name, as they stand, for what one story depends on in another.
-    *held*: the units that are held, and what each hold says.
+    *held*: the units that are held, and what each hold says. *frozen*: why nothing is judged now,
+    "" = it is.
     """
 
     now: Now
     policy: Policy = Policy()
     stories: Mapping[str, Story] = {}
     held: Mapping[str, str] = {}
+    frozen: str = ""
     first_start: bool = False
     machine_restarts_us: tuple[int, ...] = ()
     next_incident: IncidentId = IncidentId(1)

@@ -73,8 +73,8 @@ RUNNING = UnitFacts(
 class Play:
     """One story with a clock that only the test moves.
 
-    *delivers*: a channel takes each notice at once. *held*: what holds on units say. *stories*:
-    those of other units, by name.
+    *delivers*: a channel takes each notice at once. *held*: what holds on units say. *frozen*: why
+    nothing is judged. *stories*: those of other units, by name.
     """
 
     policy: Policy = LISTED
@@ -82,6 +82,7 @@ class Play:
     first_start: bool = False
     delivers: bool = True
     held: dict[str, str] = field(default_factory=dict)
+    frozen: str = ""
     stories: dict[str, Story] = field(default_factory=dict)
     story: Story = field(default_factory=lambda: Story(name=UNIT, facts=RUNNING))
     effects: list[Effect] = field(default_factory=list)
@@ -111,6 +112,7 @@ class Play:
             now=self.now,
             policy=self.policy,
             held=dict(self.held),
+            frozen=self.frozen,
             stories=self.stories,
             first_start=self.first_start,
             machine_restarts_us=tuple(self.machine_restarts_us),

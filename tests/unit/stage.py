@@ -26,6 +26,7 @@ from healthd.model import (
     Declared,
     Ended,
     Event,
+    Froze,
     HoldsChanged,
     JobNew,
     JobRemoved,
@@ -40,6 +41,7 @@ from healthd.model import (
     RestartAsked,
     Story,
     SystemdSignal,
+    Thawed,
     UnitChanged,
     UnitFacts,
     UnitSeen,
@@ -105,6 +107,7 @@ class Stage:
         self._acted = 0
         self._lives = 1
         self._failing_start_s: float | None = None
+        self._frozen_us = 0
         self._act()
         self._reconcile()
 
@@ -170,6 +173,25 @@ class Stage:
         """The hold ends."""
         del self.play.held[UNIT]
         self.put(HoldsChanged())
+
+    def freeze(self) -> None:
+        """logind says that the machine is about to sleep, or to stop."""
+        self.play.frozen = "the machine goes to sleep"
+        self.put(Froze())
+        self._frozen_us = self.now_us
+
+    def thaw(self) -> None:
+        """It says that this is over; all units are read anew."""
+        self.play.frozen = ""
+        self.put(Thawed(self.now_us - self._frozen_us))
+        self._bridge_gap()
+        self._read(due=True)
+
+    def sleep(self, seconds: float) -> None:
+        """The machine sleeps without a word before it, and its clock shows so afterwards."""
+        self.now_us += int(seconds * SECOND_US)
+        self.put(Thawed(int(seconds * SECOND_US)))
+        self._read(due=True)
 
     def restart_asked(self) -> None:
         """A person asks healthd for a restart."""
