@@ -41,7 +41,7 @@ ERRORS = {
     "not-allowlisted": "org.healthd1.Error.NotAllowlisted",
     "never-restart": "org.healthd1.Error.NeverRestart",
     "rate-limited": "org.healthd1.Error.RateLimited",
-    "too-many-wait": LIMITS_EXCEEDED,
+    "too-many": LIMITS_EXCEEDED,
     "invalid-settings": "org.healthd1.Error.InvalidSettings",
     "switched-off": "org.healthd1.Error.SwitchedOff",
     "not-authorized": "org.healthd1.Error.NotAuthorized",

@@ -80,15 +80,13 @@ class Callers:
 
     @contextmanager
     def one_place(self, uid: int) -> Iterator[None]:
-        """A place to wait for an answer in. Raises HealthdError "too-many-wait".
+        """A place to wait for an answer in. Raises HealthdError "too-many".
 
         Root's are counted apart: whatever the users do, the machine's owner is heard.
         """
         others = self._placed.total() - self._placed[ROOT]
         if self._placed[uid] >= PLACES_EACH or (uid != ROOT and others >= PLACES):
-            raise HealthdError(
-                "too-many-wait", "too many calls wait for an answer", "ask again later"
-            )
+            raise HealthdError("too-many", "too many calls wait for an answer", "ask again later")
         self._placed[uid] += 1
         try:
             yield

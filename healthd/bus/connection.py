@@ -1,7 +1,7 @@
 """Talk to one message bus: calls, signals, names and the calls that others make to us.
 
 Low level on purpose: no proxies, no introspection. A connection that is lost stays lost; open a new
-one. Descriptors are not negotiated, so no message that carries one can reach us.
+one. Descriptors go out in answers only; what others send us of them is closed before it is seen.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from healthd.bus.message import (
     UNKNOWN_OBJECT,
     BusError,
     Call,
+    Descriptor,
     Signal,
     Variant,
     outgoing,
@@ -57,7 +58,7 @@ class Connection:
         self._bus = bus
         self._library = library
         self._pending: dict[int, asyncio.Future[Any]] = {}
-        self._unsent: set[asyncio.Future[None]] = set()
+        self._unsent: dict[asyncio.Future[None], tuple[Descriptor, ...]] = {}
         self._signal_handlers: list[Callable[[Signal], None]] = []
         self._lost_handlers: list[Callable[[], None]] = []
         self._call_handler: Callable[[Call], None] | None = None
@@ -256,7 +257,7 @@ class Connection:
     async def close(self) -> None:
         """Send what is queued, then leave the bus."""
         if self._unsent and self._bus.connected:
-            await asyncio.wait(self._unsent, timeout=CLOSE_LIMIT_S)
+            await asyncio.wait(self._unsent.keys(), timeout=CLOSE_LIMIT_S)
         if self._bus.connected:
             self._bus.disconnect()
         await asyncio.wait({self._end}, timeout=CLOSE_LIMIT_S)
@@ -274,16 +275,26 @@ class Connection:
         if not self._bus.connected:
             raise HealthdError("bus-lost", "the connection to the bus is lost")
         try:
-            values = [outgoing(value, self._library) for value in body]
-            sent = self._bus.send(self._library.message(body=values, **fields))
+            along = tuple(value for value in body if isinstance(value, Descriptor))
+            values = [
+                along.index(value)
+                if isinstance(value, Descriptor)
+                else outgoing(value, self._library)
+                for value in body
+            ]
+            numbers = [descriptor.number for descriptor in along]
+            sent = self._bus.send(
+                self._library.message(body=values, unix_fds=numbers, **fields),
+            )
         # The libraries raise several kinds of errors for a value that does not fit its signature.
         except Exception as err:
             raise HealthdError("bus-value", f"this cannot be sent over the bus: {err}") from err
-        self._unsent.add(sent)
+        self._unsent[sent] = along
         sent.add_done_callback(self._on_sent)
 
     def _on_sent(self, sent: asyncio.Future[None]) -> None:
-        self._unsent.discard(sent)
+        for descriptor in self._unsent.pop(sent, ()):
+            descriptor.close()
         # A write that failed ends the connection, which is told elsewhere.
         if not sent.cancelled():
             sent.exception()
@@ -344,6 +355,8 @@ class Connection:
             # How it ended makes no difference: the connection is thrown away.
             end.exception()
         self.lost.set()
+        # What was not sent will not be; whatever descriptor it carried is closed by that.
+        self._unsent.clear()
         for answer in self._pending.values():
             if not answer.done():
                 answer.set_exception(HealthdError("bus-lost", "the connection to the bus was lost"))

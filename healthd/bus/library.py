@@ -117,21 +117,37 @@ def _unpack_with(variant: type[Any]) -> Callable[[Any], Any]:
     return unpack
 
 
+Ancillary = list[tuple[int, int, Any]]
+
+
 class _PatientSocket:
     """A socket whose `send` says 0 where it is full.
 
     Both libraries take "try again" for the end of the connection, so that some 150 signals in one
-    turn of the loop would cut us off; after 0 they wait until the socket takes more.
+    turn of the loop would cut us off; after 0 they wait until the socket takes more. They then
+    forget the descriptors of that message, which are therefore kept here.
     """
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
+        self._along: Ancillary = []
 
     def send(self, data: memoryview) -> int:
+        if self._along:
+            return self.sendmsg([data], self._along)
         try:
             return self._sock.send(data)
         except BlockingIOError:
             return 0
+
+    def sendmsg(self, buffers: list[memoryview], along: Ancillary) -> int:
+        self._along = along
+        try:
+            sent = self._sock.sendmsg(buffers, along)
+        except BlockingIOError:
+            return 0
+        self._along = []
+        return sent
 
 
 def _mended(base: Any) -> Any:
@@ -141,7 +157,18 @@ def _mended(base: Any) -> Any:
         async def connect(self) -> Any:
             await super().connect()
             self._writer.sock = _PatientSocket(self._sock)
+            self._writer.negotiate_unix_fd = True
             return self
+
+        async def _authenticate(self) -> None:
+            # Descriptors are agreed on, because answers carry some. But both libraries leave those
+            # of incoming messages open, and anybody could exhaust us: so the reader is one that
+            # does not know of them, and the kernel closes what a plain read does not take.
+            self._negotiate_unix_fd = True
+            try:
+                await super()._authenticate()
+            finally:
+                self._negotiate_unix_fd = False
 
         def abandon(self) -> None:
             """Close what a connection that never came about has left open."""

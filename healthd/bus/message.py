@@ -5,6 +5,7 @@ A library's own types end here: variants come in as plain values and go out as `
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,6 +31,26 @@ class BusError(HealthdError):
     def __init__(self, name: str, text: str) -> None:
         super().__init__("bus-error", text or name)
         self.name = name
+
+
+class Descriptor:
+    """An open file that goes out in an answer, and is closed here once it is sent.
+
+    Nothing that comes in is one: the kernel closes what others send us.
+    """
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def close(self) -> None:
+        """Close it, unless it is closed already."""
+        if self.number >= 0:
+            os.close(self.number)
+            self.number = -1
+
+    def __del__(self) -> None:
+        # An answer that nobody waits for any more is thrown away: the other end must see that.
+        self.close()
 
 
 class Variant(Struct, frozen=True):
@@ -110,7 +131,10 @@ class Call:
 
 
 def outgoing(value: object, library: Library) -> Any:
-    """*value* as *library* takes it: its own variants, lists for structs, plain strings."""
+    """*value* as *library* takes it: its own variants, lists for structs, plain strings.
+
+    A `Descriptor` is not for here: what goes out in its place is its index.
+    """
     if isinstance(value, str):
         return _sendable(value)
     if isinstance(value, Variant):

@@ -14,6 +14,7 @@ from jeepney import (
     DBusAddress,
     HeaderFields,
     Message,
+    MessageFlag,
     MessageType,
     new_method_call,
     new_signal,
@@ -24,7 +25,7 @@ from msgspec import Struct
 from healthd.bus import library as libraries
 from healthd.bus.connection import BusError, Call, Connection, Signal, Variant
 from healthd.bus.library import MESSAGES_PER_TURN, Library
-from healthd.bus.message import UNKNOWN_METHOD, UNKNOWN_OBJECT
+from healthd.bus.message import UNKNOWN_METHOD, UNKNOWN_OBJECT, Descriptor
 from healthd.errors import HealthdError
 from healthd.model import State
 from tests.bus.private_bus import PrivateBus
@@ -408,7 +409,10 @@ async def test_messages_with_descriptors_leave_none_open(pair: Pair, private_bus
     with open_dbus_connection(private_bus, enable_fds=True) as sender:
         assert await pair.ask("Before") == ("here",)
         before = open_descriptors()
+        question = new_method_call(server, "Take", "h", (sender.sock.fileno(),))
         message = new_method_call(server, "Take", "h", (sender.sock.fileno(),))
+        # The bus lets one connection wait for so many answers only.
+        message.header.flags = MessageFlag.no_reply_expected
         signal = new_signal(server, "Take", "h", (sender.sock.fileno(),))
         signal.header.fields[HeaderFields.destination] = pair.server.unique_name
 
@@ -416,13 +420,46 @@ async def test_messages_with_descriptors_leave_none_open(pair: Pair, private_bus
             for _ in range(1000):
                 sender.send(message)
                 sender.send(signal)
-            return sender.send_and_get_reply(message, timeout=LIMIT_S)
+            return sender.send_and_get_reply(question, timeout=LIMIT_S)
 
-        refusal = await asyncio.to_thread(send_many)
+        answer = await asyncio.to_thread(send_many)
         assert await pair.ask("After") == ("here",)
         assert open_descriptors() == before
-    # The bus itself keeps such messages from who cannot take them.
-    assert refusal.header.message_type is MessageType.error
+    assert answer.header.message_type is MessageType.method_return
+
+
+async def test_an_answer_carries_a_descriptor_and_leaves_none_here(
+    pair: Pair, private_bus: str
+) -> None:
+    """Whoever gets our end of a pipe ends what we do for them by closing it: no copy may stay."""
+    mine, theirs = os.pipe()
+    sent = Descriptor(theirs)
+    pair.server.serve(lambda call: call.reply("h", (sent,)))
+    server = DBusAddress(PATH, bus_name=pair.server.unique_name, interface=NAME)
+
+    def take() -> int:
+        with open_dbus_connection(private_bus, enable_fds=True) as caller:
+            answer = caller.send_and_get_reply(new_method_call(server, "Give"), timeout=LIMIT_S)
+            number: int = answer.body[0].to_raw_fd()
+            return number
+
+    taken = await asyncio.to_thread(take)
+    os.write(taken, b"here")
+    assert os.read(mine, 64) == b"here"
+    os.close(taken)
+    # Blocks for ever while a copy is open somewhere.
+    assert await asyncio.wait_for(asyncio.to_thread(os.read, mine, 64), LIMIT_S) == b""
+    os.close(mine)
+    assert sent.number == -1
+
+
+async def test_a_descriptor_that_nobody_takes_is_closed(pair: Pair) -> None:
+    """The caller may have gone, or want no answer: what it would have ended must end."""
+    mine, theirs = os.pipe()
+    pair.server.serve(lambda call: call.reply("h", (Descriptor(theirs),)))
+    pair.caller.tell(pair.server.unique_name, PATH, NAME, "Give")
+    assert await asyncio.wait_for(asyncio.to_thread(os.read, mine, 64), LIMIT_S) == b""
+    os.close(mine)
 
 
 async def test_a_refused_name_is_tried_again(bus: PrivateBus, library: Library) -> None:

@@ -92,7 +92,7 @@ def test_a_user_holds_so_many_places_and_no_more() -> None:
             held.enter_context(callers.one_place(1000))
         with pytest.raises(HealthdError) as caught:
             held.enter_context(callers.one_place(1000))
-        assert caught.value.code == "too-many-wait"
+        assert caught.value.code == "too-many"
         held.enter_context(callers.one_place(1001))
     with callers.one_place(1000):
         pass
