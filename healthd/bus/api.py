@@ -37,6 +37,7 @@ MANAGER = "org.healthd1.Manager"
 # Code of a HealthdError → what a caller sees; a code that is not here is "Failed" with its words.
 ERRORS = {
     "no-such-check": "org.healthd1.Error.NoSuchCheck",
+    "no-such-unit": "org.healthd1.Error.NoSuchUnit",
     "no-such-incident": "org.healthd1.Error.NoSuchIncident",
     "not-allowlisted": "org.healthd1.Error.NotAllowlisted",
     "never-restart": "org.healthd1.Error.NeverRestart",
@@ -81,6 +82,7 @@ class Api:
         self._changes = Changes(desk.sequence())
         self._snapshot = _Once(desk, lambda: rows.checks(desk.check_rows(), next_look=False))
         self._incidents = _Once(desk, lambda: rows.incidents(desk.open_incidents()))
+        self._holds = _Once(desk, lambda: [rows.hold(row) for row in desk.holds()])
         self._alerts = _Once(desk, lambda: [rows.alert(row) for row in desk.alerts()])
         self._exporter = Exporter(spawn, ERRORS)
         (manager,) = interfaces(shipped(f"{NAME}.xml"))
@@ -95,6 +97,7 @@ class Api:
                     "ListIncidents": self._acting(self._list_incidents, READ_LIMIT_S),
                     "Look": self._acting(self._look, ACT_LIMIT_S),
                     "RestartUnit": self._acting(self._restart_unit, ACT_LIMIT_S),
+                    "Hold": self._acting(self._hold, ASK_LIMIT_S),
                     "GetEvidence": self._acting(self._get_evidence, ASK_LIMIT_S),
                     "Reload": self._acting(self._reload, ACT_LIMIT_S),
                 },
@@ -108,6 +111,7 @@ class Api:
                     "Watching": lambda: desk.watching()[0],
                     "WatchingReason": lambda: desk.watching()[1],
                     "Sequence": desk.sequence,
+                    "Holds": self._holds,
                 },
             ),
         )
@@ -149,6 +153,11 @@ class Api:
     def settings_changed(self) -> None:
         """Other settings are in force: their own check's row shows them, whatever its state."""
         self._stale("Snapshot")
+        self.flush()
+
+    def holds_changed(self) -> None:
+        """A hold began or ended."""
+        self._stale("Holds")
         self.flush()
 
     def flush(self) -> None:
@@ -208,6 +217,16 @@ class Api:
         await self._allowed(call, "restart-unit", {"unit": unit})
         return (await self._desk.restart(unit, _by(uid)),)
 
+    async def _hold(self, call: Call) -> Sequence[object]:
+        uid = await self._admit(call)
+        given, why, for_us = call.body
+        longest_us = for_us if isinstance(for_us, int) else 0
+        # Before polkit: nobody is asked for a password for a typing error.
+        units = await self._desk.holdable(tuple(map(str, _items(given))), longest_us)
+        await self._allowed(call, "hold", {"unit": ", ".join(units)})
+        pid = await self._callers.pid_of(self._bus(), call.sender)
+        return (await self._desk.hold(units, str(why), longest_us, pid=pid, uid=uid),)
+
     async def _get_evidence(self, call: Call) -> Sequence[object]:
         await self._admit(call)
         (number,) = call.body
@@ -229,10 +248,13 @@ class Api:
 
         return Acting(placed, limit_s)
 
-    async def _uid_of(self, call: Call) -> int:
+    def _bus(self) -> Connection:
         if self._connection is None:
             raise HealthdError("not-authorized", "the caller's bus is gone")
-        return await self._callers.uid_of(self._connection, call.sender)
+        return self._connection
+
+    async def _uid_of(self, call: Call) -> int:
+        return await self._callers.uid_of(self._bus(), call.sender)
 
     async def _admit(self, call: Call) -> int:
         """Count this call; the caller's uid."""

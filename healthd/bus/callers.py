@@ -43,24 +43,15 @@ class Callers:
         if known is not None:
             self._uids.move_to_end(sender)
             return known
-        try:
-            (uid,) = await connection.call(
-                BUS_NAME,
-                BUS_PATH,
-                BUS_NAME,
-                "GetConnectionUnixUser",
-                "s",
-                (sender,),
-                limit_s=BUS_LIMIT_S,
-            )
-        except BusError as err:
-            raise HealthdError("not-authorized", "the caller has left the bus") from err
-        if not isinstance(uid, int):
-            raise HealthdError("not-authorized", "the bus does not know the caller")
+        uid = await _ask_bus(connection, "GetConnectionUnixUser", sender)
         self._uids[sender] = uid
         if len(self._uids) > SENDERS_KEPT:
             self._uids.popitem(last=False)
         return uid
+
+    async def pid_of(self, connection: Connection, sender: str) -> int:
+        """The process behind *sender*, as the bus knows it. Raises as `uid_of` does."""
+        return await _ask_bus(connection, "GetConnectionUnixProcessID", sender)
 
     def admit(self, uid: int) -> None:
         """Count one call of *uid*. Raises HealthdError "rate-limited", without counting it."""
@@ -107,3 +98,15 @@ class Callers:
             yield
         finally:
             self._passing.discard(uid)
+
+
+async def _ask_bus(connection: Connection, member: str, sender: str) -> int:
+    try:
+        (answer,) = await connection.call(
+            BUS_NAME, BUS_PATH, BUS_NAME, member, "s", (sender,), limit_s=BUS_LIMIT_S
+        )
+    except BusError as err:
+        raise HealthdError("not-authorized", "the caller has left the bus") from err
+    if not isinstance(answer, int):
+        raise HealthdError("not-authorized", "the bus does not know the caller")
+    return answer

@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
 from healthd.bus.filters import IncidentFilter
+from healthd.bus.message import Descriptor
 from healthd.model import (
     CheckKey,
     CheckRow,
     Evidence,
+    HoldRow,
     IncidentId,
     IncidentRow,
     Permission,
@@ -62,6 +64,17 @@ class Desk(Protocol):
 
     async def restart(self, unit: UnitName, by: str) -> IncidentId:
         """Restart it as an attempt by that caller; the incident that records it, 0 = none open."""
+
+    def holds(self) -> tuple[HoldRow, ...]:
+        """The holds that are in force, oldest first."""
+
+    async def holdable(self, units: tuple[str, ...], for_us: int) -> tuple[UnitName, ...]:
+        """The Ids of *units*, each once. Raises "invalid-args" or "no-such-unit"."""
+
+    async def hold(
+        self, units: tuple[UnitName, ...], why: str, for_us: int, *, pid: int, uid: int
+    ) -> Descriptor:
+        """Hold these Ids, 0 = as long as may be; the hold ends when what is returned is closed."""
 
     async def evidence(self, number: IncidentId) -> Evidence | None:
         """What was seen when it opened; None where nothing was taken."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from healthd.bus.message import Variant
-from healthd.model import Aspect, CheckKey, CheckRow, Evidence, IncidentRow, Notice
+from healthd.model import Aspect, CheckKey, CheckRow, Evidence, HoldRow, IncidentRow, Notice
 
 GONE = "gone"
 
@@ -100,6 +100,12 @@ def incident(row: IncidentRow) -> Row:
 def incidents(rows: Iterable[IncidentRow]) -> list[Row]:
     """`a(tsssttsuua{sv})`, in the order of *rows*."""
     return [incident(row) for row in rows]
+
+
+def hold(row: HoldRow) -> Row:
+    """`(tassuta{sv})`."""
+    more = {"uid": Variant("u", row.uid), "since": Variant("t", row.since)}
+    return (row.id, row.units, row.why, row.pid, row.until, more)
 
 
 def notice(notice: Notice, sequence: int) -> Row:

@@ -17,6 +17,7 @@ from healthd.model import (
     Closing,
     Edition,
     Effect,
+    Hold,
     Idle,
     Incident,
     IncidentId,
@@ -54,6 +55,8 @@ class Kind(StrEnum):
     SETTINGS_READ = "5ab575e79a574ccc82efc0a9f1193bfb"
     SETTINGS_REFUSED = "6452c8affe2f4b7581d058d4373532a3"
     STORE_SET_ASIDE = "750b5c7d397047a887adc5dc7472035a"
+    HOLD_BEGAN = "ecd60775585a4050a69ff209776518e5"
+    HOLD_ENDED = "db88f583b2c84ac48099966e766ea1ee"
 
 
 class Priority(StrEnum):
@@ -91,6 +94,8 @@ _RESULTS = {
     AttemptResult.OVERTAKEN: "something else came first; not counted",
     AttemptResult.UNKNOWN: "healthd stopped meanwhile, so it may or may not have been made",
 }
+#: A line names no more of them; the fields name all.
+_UNITS_SHOWN = 5
 #: What an incident rests for, in words that follow "incident 7 of KEY".
 _RESTS = {
     Idle.WAITING: "rests: a provider is to be well first",
@@ -167,6 +172,38 @@ def store_set_aside(trouble: str) -> Entry:
     """The store could not be read; *trouble* says why and where it is now."""
     said = f"the store was begun anew: {trouble}"
     return (*_head(Kind.STORE_SET_ASIDE, Priority.ERROR, said), ("HEALTHD_FAULT", trouble))
+
+
+def hold_began(hold: Hold) -> Entry:
+    """Somebody works on units; from here on their failing says nothing."""
+    said = f"hold {hold.id} on {_units(hold)} begins: {hold.words}"
+    return (*_head(Kind.HOLD_BEGAN, Priority.NOTICE, said), *_of_hold(hold))
+
+
+def hold_ended(hold: Hold, how: str) -> Entry:
+    """The units are judged again, after their grace."""
+    said = f"hold {hold.id} on {_units(hold)} ended: {how}"
+    return (
+        *_head(Kind.HOLD_ENDED, Priority.NOTICE, said),
+        ("HEALTHD_ENDING", how),
+        *_of_hold(hold),
+    )
+
+
+def _units(hold: Hold) -> str:
+    shown, more = hold.units[:_UNITS_SHOWN], len(hold.units) - _UNITS_SHOWN
+    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
+
+
+def _of_hold(hold: Hold) -> Entry:
+    about = (("HEALTHD_UNIT", unit) for unit in hold.units)
+    beside = (("UNIT", unit) for unit in hold.units)
+    return (
+        ("HEALTHD_HOLD", str(hold.id)),
+        ("HEALTHD_SUMMARY", hold.words),
+        *about,
+        *beside,
+    )
 
 
 def _entry(effect: Effect, before: Story, after: Story) -> Entry | None:

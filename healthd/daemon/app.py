@@ -23,6 +23,7 @@ from healthd.daemon.clock import Clock, boot_id
 from healthd.daemon.config import Config
 from healthd.daemon.desk import Desk
 from healthd.daemon.effects import Effects
+from healthd.daemon.holds import Holds
 from healthd.daemon.lookout import Lookout
 from healthd.daemon.looks import Looks
 from healthd.daemon.loop import Loop
@@ -71,8 +72,9 @@ class Daemon:
         self.session: Session | None = None
         self._group = group
         self._faults = 0
+        saver = Saver(store, self.clock, meta, self._store_trouble)
         self.loop = Loop(
-            Saver(store, self.clock, meta, self._store_trouble),
+            saver,
             self.clock,
             config.policy(),
             first_start=not meta.first_start_done,
@@ -97,8 +99,17 @@ class Daemon:
             writer=Journal(socket),
             clock=self.clock,
             policy=self._policy_for,
+            held=lambda unit: self.loop.held.get(unit, ""),
             spawn=self.spawn,
             broke=self._broke,
+        )
+        self.holds = Holds(
+            self.loop,
+            saver,
+            self.clock,
+            changed=self.api.holds_changed,
+            write=self.write,
+            spawn=self.spawn,
         )
         box = Toolbox(
             Prober(),

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from healthd.bus.filters import IncidentFilter
-from healthd.daemon import own
+from healthd.bus.message import Descriptor
+from healthd.daemon import holding, own
 from healthd.errors import HealthdError
 from healthd.judge import snapshot
 from healthd.judge.incident import is_open
@@ -19,6 +20,7 @@ from healthd.model import (
     CheckRow,
     Closing,
     Evidence,
+    HoldRow,
     Incident,
     IncidentId,
     IncidentRow,
@@ -100,6 +102,9 @@ class Desk:
             )
         return snapshot.incident_row(found)
 
+    def holds(self) -> tuple[HoldRow, ...]:
+        return self._daemon.holds.rows()
+
     async def evidence(self, number: IncidentId) -> Evidence | None:
         return await self._daemon.store.evidence(number)
 
@@ -157,6 +162,21 @@ class Desk:
         if result.result is not AttemptResult.DONE:
             raise HealthdError("restart-failed", f"{unit} was not restarted: {result.detail}")
         return incident
+
+    async def holdable(self, units: tuple[str, ...], for_us: int) -> tuple[UnitName, ...]:
+        self._refuse_when_off()
+        session = self._daemon.session
+        if session is None:
+            raise HealthdError("bus-lost", "the bus is lost")
+        return await holding.resolved(units, for_us, session.systemd)
+
+    async def hold(
+        self, units: tuple[UnitName, ...], why: str, for_us: int, *, pid: int, uid: int
+    ) -> Descriptor:
+        """Answers once the checks of these units are grey."""
+        given = await self._daemon.holds.begin(units, why, for_us, pid=pid, uid=uid)
+        await self._daemon.loop.caught_up()
+        return given
 
     async def reload(self) -> tuple[str, ...]:
         return await self._daemon.reload()

@@ -22,6 +22,7 @@ from healthd.daemon.saving import Step
 from healthd.daemon.session import Session
 from healthd.errors import HealthdError
 from healthd.host import journal
+from healthd.judge.repairing import HEALTHD
 from healthd.judge.snapshot import check_row, incident_row
 from healthd.judge.wording import end_in_words
 from healthd.model import (
@@ -72,6 +73,7 @@ class Effects:
         writer: EntryWriter,
         clock: Clock,
         policy: Callable[[str], Policy],
+        held: Callable[[str], str],
         spawn: Spawn,
         broke: Callable[[str], None],
     ) -> None:
@@ -83,6 +85,7 @@ class Effects:
         self._store = store
         self._clock = clock
         self._policy = policy
+        self._held = held
         self._spawn = spawn
         self._broke = broke
         self._newest: dict[str, Notice] = {}
@@ -174,7 +177,7 @@ class Effects:
     async def _repair(self, story: str, effect: Repair) -> None:
         attempt = effect.attempt
         try:
-            result = await self._restart(effect)
+            result = await self._restart(story, effect)
         # One of the places where everything is caught: an attempt must always end.
         except Exception:
             log.exception("restarting %s broke", attempt.unit)
@@ -200,12 +203,17 @@ class Effects:
             ended = self._attempts[attempt] = asyncio.get_running_loop().create_future()
         return ended
 
-    async def _restart(self, effect: Repair) -> RepairResult:
+    async def _restart(self, story: str, effect: Repair) -> RepairResult:
         if self.session is None:
             return RepairResult(AttemptResult.FAILED, "the bus is lost")
         attempt = effect.attempt
         policy, systemd = self._policy(attempt.by), self.session.systemd
-        return await restart_unit.repair(attempt.unit, policy, systemd, effect.judged)
+
+        def held() -> str:
+            # A person who restarts what is held knows why; it may be the holder.
+            return self._held(attempt.unit) or self._held(story) if attempt.by == HEALTHD else ""
+
+        return await restart_unit.repair(attempt.unit, policy, systemd, effect.judged, held)
 
     async def _evidence(self, effect: TakeEvidence, facts: UnitFacts | None) -> None:
         """Result and exit status as they were when the incident opened; the log by invocation."""

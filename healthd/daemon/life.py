@@ -16,7 +16,7 @@ from healthd import __version__
 from healthd.bus.connection import Connection
 from healthd.channels import entries
 from healthd.channels.journal import SOCKET
-from healthd.daemon import own
+from healthd.daemon import fdstore, own
 from healthd.daemon.app import Daemon
 from healthd.daemon.config import Config
 from healthd.daemon.readiness import Readiness
@@ -48,6 +48,7 @@ async def run(options: argparse.Namespace) -> None:
         stop = _stop_signals()
         async with asyncio.TaskGroup() as group:
             daemon = Daemon(store, loaded, config, group, options.journal)
+            daemon.holds.restore(loaded.holds, fdstore.taken_back())
             _begin(daemon, group)
             group.create_task(_keep_session(daemon, readiness))
             group.create_task(_tend(daemon))
@@ -81,6 +82,7 @@ def _begin(daemon: Daemon, group: asyncio.TaskGroup) -> None:
         daemon.write(entries.store_set_aside(daemon.store.trouble))
     group.create_task(daemon.loop.run(daemon.effects.act, daemon.effects.turn_ended))
     group.create_task(daemon.lookout.run())
+    group.create_task(daemon.holds.run())
     for notice in daemon.outbox:
         # A crash between saving and delivery: the same notice again, under the same id.
         daemon.effects.deliver(notice.unit or notice.key, notice)

@@ -19,6 +19,8 @@ from healthd.model import (
     Delivered,
     Effect,
     Event,
+    Hold,
+    HoldId,
     Incident,
     IncidentId,
     IncidentStep,
@@ -122,6 +124,21 @@ class Saver:
                 return False
             self._say("")
             return True
+
+    async def keep_hold(self, make: Callable[[HoldId], Hold]) -> Hold:
+        """Give a hold its number and write it down; raises HealthdError when that cannot be."""
+        number = self.meta.next_hold
+        self.meta = replace(self.meta, next_hold=HoldId(number + 1))
+        hold = make(number)
+        await self._store.commit(Batch(holds_add=(hold,), meta=self.meta))
+        return hold
+
+    async def drop_hold(self, number: HoldId) -> None:
+        """A hold has ended. One that could not be dropped is found without its holder later."""
+        try:
+            await self._store.commit(Batch(holds_drop=(number,)))
+        except HealthdError as err:
+            log.error("the end of hold %d is not stored: %s", number, err)
 
     def _batch(self, owed: Owed, stories: Mapping[str, Story]) -> Batch:
         kept = [stories[name] for name in owed.names if name in stories]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from msgspec import Struct
@@ -51,24 +52,37 @@ class Tools(Protocol):
     async def restart(self, unit: str, *, limit_s: float) -> str: ...
 
 
+def _nobody() -> str:
+    return ""
+
+
 async def repair(
-    unit: UnitName, policy: Policy, tools: Tools, judged: UnitFacts | None = None
+    unit: UnitName,
+    policy: Policy,
+    tools: Tools,
+    judged: UnitFacts | None = None,
+    held: Callable[[], str] = _nobody,
 ) -> RepairResult:
     """Restart *unit* if everything still speaks for it, and wait for its job to end.
 
     *judged*: what it was restarted for; if it is something else by now, somebody was faster.
+    *held*: who holds it now, or "".
     """
     refusal = may_restart(unit, policy.allow_restart, policy.never_restart)
     if refusal is not None:
         return RepairResult(AttemptResult.FINAL, refusal.message)
     try:
-        return await _restart(unit, policy, tools, judged)
+        return await _restart(unit, policy, tools, judged, held)
     except HealthdError as err:
         return RepairResult(_RAISED.get(err.code, AttemptResult.FAILED), err.message)
 
 
 async def _restart(
-    unit: UnitName, policy: Policy, tools: Tools, judged: UnitFacts | None
+    unit: UnitName,
+    policy: Policy,
+    tools: Tools,
+    judged: UnitFacts | None,
+    held: Callable[[], str],
 ) -> RepairResult:
     facts = await tools.read(unit)
     overtaken = _overtaken(facts, judged)
@@ -81,6 +95,10 @@ async def _restart(
     harm = _harm(along, stays_down, await tools.pushed_out(unit), policy)
     if harm:
         return RepairResult(AttemptResult.FINAL, harm, along)
+    # Last of all: what was read above takes its time, and a hold begins in between.
+    words = held()
+    if words:
+        return RepairResult(AttemptResult.OVERTAKEN, f"it is {words}", along)
     result = await tools.restart(unit, limit_s=_limit_s(facts))
     # Results are an open set (systemd 262 adds some): an unknown one is no success.
     outcome = _RESULTS.get(result, AttemptResult.FAILED)

@@ -20,6 +20,8 @@ from healthd.model import (
     AttemptId,
     Closing,
     Evidence,
+    Hold,
+    HoldId,
     Incident,
     IncidentId,
     Notice,
@@ -43,6 +45,7 @@ class Table(StrEnum):
     INCIDENTS = "incidents"
     EVIDENCE = "evidence"
     OUTBOX = "outbox"
+    HOLDS = "holds"
 
 
 SCHEMA_KEY = b"schema"
@@ -65,6 +68,7 @@ class Meta(Struct, frozen=True):
     steady_mark_us: int = 0
     wall_mark_at: int = 0
     first_start_done: bool = False
+    next_hold: HoldId = HoldId(1)
 
 
 class Loaded(Struct, frozen=True):
@@ -73,10 +77,12 @@ class Loaded(Struct, frozen=True):
     meta: Meta = Meta()
     stories: tuple[Story, ...] = ()
     outbox: tuple[Notice, ...] = ()
+    holds: tuple[Hold, ...] = ()
 
 
 class Batch(Struct, frozen=True):
-    """What one transaction writes. *gone* names stories, *outbox_drop* ids of notices.
+    """What one transaction writes. *gone* names stories, *outbox_drop* ids of notices,
+    *holds_drop* those of holds.
 
     An id or name that is in both lists of its kind is dropped.
     """
@@ -87,6 +93,8 @@ class Batch(Struct, frozen=True):
     evidence: tuple[Evidence, ...] = ()
     outbox_add: tuple[Notice, ...] = ()
     outbox_drop: tuple[str, ...] = ()
+    holds_add: tuple[Hold, ...] = ()
+    holds_drop: tuple[HoldId, ...] = ()
     meta: Meta | None = None
 
 
@@ -129,6 +137,10 @@ def changes(batch: Batch) -> Iterator[Change]:
         yield Table.STORIES, name_key(name), None
     for notice_id in batch.outbox_drop:
         yield Table.OUTBOX, name_key(notice_id), None
+    for hold in batch.holds_add:
+        yield Table.HOLDS, number_key(hold.id), encode(hold)
+    for hold_id in batch.holds_drop:
+        yield Table.HOLDS, number_key(hold_id), None
     if batch.meta is not None:
         yield Table.META, META_KEY, encode(batch.meta)
 
@@ -165,4 +177,5 @@ NOUNS: dict[Table, type[Struct]] = {
     Table.INCIDENTS: Incident,
     Table.EVIDENCE: Evidence,
     Table.OUTBOX: Notice,
+    Table.HOLDS: Hold,
 }

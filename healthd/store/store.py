@@ -18,7 +18,17 @@ from typing import TypeVar
 from msgspec import Struct
 
 from healthd.errors import HealthdError
-from healthd.model import HOUR_US, Closing, Evidence, Incident, IncidentId, Notice, Phase, Story
+from healthd.model import (
+    HOUR_US,
+    Closing,
+    Evidence,
+    Hold,
+    Incident,
+    IncidentId,
+    Notice,
+    Phase,
+    Story,
+)
 from healthd.store import guard
 from healthd.store.env import FIRST_MAP_BYTES, Env, Transaction
 from healthd.store.migrate import migrate
@@ -283,6 +293,7 @@ def _load(rows: Transaction) -> Loaded:
         meta=decode(meta, Meta) if meta is not None else Meta(),
         stories=tuple(decode(value, Story) for _, value in rows.items(Table.STORIES)),
         outbox=tuple(sorted(outbox, key=lambda notice: (notice.at, notice.id))),
+        holds=tuple(decode(value, Hold) for _, value in rows.items(Table.HOLDS)),
     )
 
 

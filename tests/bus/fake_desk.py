@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Mapping
 
 from healthd.bus.desk import Authorize
 from healthd.bus.filters import IncidentFilter
+from healthd.bus.message import Descriptor
 from healthd.errors import HealthdError
 from healthd.model import (
     AttemptRow,
     CheckKey,
     CheckRow,
     Evidence,
+    HoldRow,
     IncidentId,
     IncidentRow,
     Permission,
@@ -72,12 +75,22 @@ def incident_row(number: int = 42) -> IncidentRow:
     )
 
 
+def hold_row() -> HoldRow:
+    """A hold in which everything applies."""
+    since = 1_796_000_000_000_000
+    return HoldRow(
+        id=7, units=(NGINX,), why="backup", pid=812, uid=0, since=since, until=since + 1_000_000
+    )
+
+
 class FakeDesk:
     """Answers from its attributes and keeps what it was asked to do."""
 
     def __init__(self) -> None:
         self.rows: tuple[CheckRow, ...] = (check_row(),)
         self.opened: tuple[IncidentRow, ...] = (incident_row(),)
+        self.held: tuple[HoldRow, ...] = (hold_row(),)
+        self.kept = -1
         self.state = State.RED
         self.tally = {"green": 3, "yellow": 0, "red": 1, "grey": 2}
         self.watch = (True, "")
@@ -142,6 +155,21 @@ class FakeDesk:
     async def restart(self, unit: UnitName, by: str) -> IncidentId:
         self._note("restart", unit, by)
         return IncidentId(42)
+
+    def holds(self) -> tuple[HoldRow, ...]:
+        return self.held
+
+    async def holdable(self, units: tuple[str, ...], for_us: int) -> tuple[UnitName, ...]:
+        if units == (NGINX,):
+            return (UnitName(NGINX),)
+        raise HealthdError("no-such-unit", f"systemd knows no unit {units[0]}")
+
+    async def hold(
+        self, units: tuple[UnitName, ...], why: str, for_us: int, *, pid: int, uid: int
+    ) -> Descriptor:
+        self._note("hold", units, why, for_us, pid, uid)
+        self.kept, given = os.pipe()
+        return Descriptor(given)
 
     async def evidence(self, number: IncidentId) -> Evidence | None:
         self._note("evidence", number)

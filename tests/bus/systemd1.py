@@ -332,7 +332,8 @@ class FakeSystemd:
         rows: list[tuple[object, ...]] = []
         for name in wanted:
             found = self.units.get(self.aliases.get(name, name), {})
-            states = [found.get(key, "") for key in ("LoadState", "ActiveState", "SubState")]
+            absent = {"LoadState": "not-found", "ActiveState": "inactive", "SubState": "dead"}
+            states = [(found or absent).get(key, "") for key in absent]
             job = found.get("Job", NO_JOB)
             assert isinstance(job, tuple)
             number, path = job

@@ -7,6 +7,9 @@ import os
 from functools import partial
 
 import pytest
+from jeepney import DBusAddress, new_method_call
+from jeepney.io.blocking import open_dbus_connection
+from msgspec import convert
 
 from healthd.bus.api import MANAGER, NAME, PATH
 from healthd.bus.callers import PLACES_EACH
@@ -72,6 +75,48 @@ async def test_evidence_is_for_those_who_may_read_it(bench: Bench) -> None:
         {"key": LIVENESS, "unit": NGINX},
     )
     assert (await refused(bench.call("GetEvidence", "t", 7)))[0] == "NoSuchIncident"
+
+
+async def test_a_hold_gives_the_caller_its_end(bench: Bench, private_bus: str) -> None:
+    """Who takes it is what the bus says, never what the caller does; closing it is all it needs."""
+
+    def take() -> int:
+        with open_dbus_connection(private_bus, enable_fds=True) as connection:
+            manager = DBusAddress(PATH, NAME, MANAGER)
+            call = new_method_call(manager, "Hold", "asst", ([NGINX], "a backup", 5))
+            answer = connection.send_and_get_reply(call, timeout=LIMIT_S)
+            number: int = answer.body[0].to_raw_fd()
+            return number
+
+    taken = await asyncio.to_thread(take)
+    assert bench.desk.asked == [("hold", (NGINX,), "a backup", 5, os.getpid(), os.getuid())]
+    assert bench.polkit.asked[0][1:3] == ("org.healthd1.hold", {"unit": NGINX})
+    os.close(taken)
+    # Blocks for ever while a copy is open somewhere.
+    ended = asyncio.to_thread(os.read, bench.desk.kept, 1)
+    assert await asyncio.wait_for(ended, LIMIT_S) == b""
+    os.close(bench.desk.kept)
+
+
+async def test_nobody_is_asked_about_a_unit_that_is_not_there(bench: Bench) -> None:
+    """A typing error must not cost a password, and never begins a hold."""
+    name, _ = await refused(bench.call("Hold", "asst", ["ngnix.service"], "", 0))
+    assert (name, bench.polkit.asked, bench.desk.asked) == ("NoSuchUnit", [], [])
+    bench.polkit.answer = Permission.REFUSED
+    assert (await refused(bench.call("Hold", "asst", [NGINX], "", 0)))[0] == "NotAuthorized"
+    assert bench.desk.asked == []
+
+
+async def test_holds_are_read_and_said_to_have_changed(bench: Bench) -> None:
+    """A page that shows them reads them again when told to."""
+    (row,) = convert(
+        await bench.get("Holds"), list[tuple[int, list[str], str, int, int, dict[str, int]]]
+    )
+    assert row[:5] == (7, [NGINX], "backup", 812, 1_796_000_001_000_000)
+    assert row[5] == {"uid": 0, "since": 1_796_000_000_000_000}
+    bench.api.holds_changed()
+    (said,) = [s for s in await bench.signals() if s.member == "PropertiesChanged"]
+    assert said.body[2] == ["Holds"]
 
 
 async def test_a_reload_says_what_does_not_hold_yet(bench: Bench) -> None:

@@ -57,6 +57,7 @@ def _members() -> list[tuple[str, ElementTree.Element, str]]:
         ("Watching", "b", Emits.VALUE),
         ("WatchingReason", "s", Emits.VALUE),
         ("Sequence", "t", Emits.NOTHING),
+        ("Holds", "a(tassuta{sv})", Emits.NAME_ONLY),
     ],
 )
 def test_a_property_has_its_type_and_says_how_it_changes(
@@ -76,6 +77,7 @@ def test_a_property_has_its_type_and_says_how_it_changes(
         ("ListIncidents", "a{sv}u", f"a{INCIDENT_ROW}"),
         ("Look", "as", f"a{CHECK_ROW}"),
         ("RestartUnit", "s", "t"),
+        ("Hold", "asst", "h"),
         ("GetEvidence", "t", "a{sv}"),
         ("Reload", "", "as"),
     ],
@@ -152,6 +154,7 @@ def test_everybody_may_call() -> None:
     [
         ("look", "auth_admin_keep"),
         ("restart-unit", "auth_admin_keep"),
+        ("hold", "auth_admin_keep"),
         ("read-evidence", "auth_admin_keep"),
         ("reload", "auth_admin"),
     ],
@@ -194,6 +197,7 @@ def test_our_errors_have_our_names() -> None:
         for name in (
             "NoSuchCheck",
             "NoSuchIncident",
+            "NoSuchUnit",
             "NotAllowlisted",
             "NeverRestart",
             "RateLimited",

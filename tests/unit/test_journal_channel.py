@@ -30,6 +30,8 @@ from healthd.model import (
     CheckKey,
     Closing,
     Edition,
+    Hold,
+    HoldId,
     Idle,
     Incident,
     IncidentId,
@@ -71,6 +73,7 @@ INCIDENT = Incident(
 )
 ATTEMPT = Attempt(AttemptId(7), 3, 3, "restart-unit", "healthd", NGINX)
 STORY = Story("nginx.service", watches=(Watch(CHECK, RED),), incidents=(INCIDENT,))
+HOLD = Hold(HoldId(7), (NGINX,), "pg_upgrade", pid=812, uid=0, at_us=1, until_us=2)
 NOTICE = Notice(
     id="incident-42",
     incident=IncidentId(42),
@@ -132,6 +135,8 @@ def samples() -> dict[Kind, Entry]:
             said.settings_read("2 units may be restarted"),
             said.settings_refused("healthd.yaml:3: …", at_start=True),
             said.store_set_aside("shorter than it says; kept as data.mdb.corrupt-1"),
+            said.hold_began(HOLD),
+            said.hold_ended(HOLD, "its holder ended it"),
         ),
     ]
     return {Kind(dict(entry)["MESSAGE_ID"]): entry for several in made for entry in several}

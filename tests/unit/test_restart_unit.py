@@ -89,3 +89,12 @@ async def test_what_somebody_did_since_it_was_judged_is_respected(
     policy = Policy(allow_restart=frozenset({WEB}))
     assert (await repair(WEB, policy, unit, JUDGED)).result is result
     assert unit.restarts == restarts
+
+
+async def test_a_hold_that_began_meanwhile_overtakes_the_restart() -> None:
+    """Whoever took it works on the unit; a restart would come between."""
+    unit = Unit(JUDGED)
+    policy = Policy(allow_restart=frozenset({WEB}))
+    result = await repair(WEB, policy, unit, JUDGED, lambda: "held by pid 812: pg_upgrade")
+    assert (result.result, unit.restarts) == (AttemptResult.OVERTAKEN, 0)
+    assert result.detail == "it is held by pid 812: pg_upgrade"
