@@ -11,8 +11,7 @@ from healthd.ctl.render import by_weight, checks_page
 
 def run(arguments: Arguments, output: Output) -> bool:
     """Have it done and print what came of it; whether nothing that was looked at is red."""
-    may_ask = "--no-ask-password" not in arguments.flags and agent.can_ask()
-    asking = agent.running if may_ask else None
+    asking = agent.asking(arguments.flags)
     if arguments.verb == "look":
         return _look(arguments.names, output, asking)
     return _restart(arguments.names[0], output, asking)

@@ -9,8 +9,8 @@ import os
 import select
 import signal
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 from healthd.errors import HealthdError
 
@@ -21,6 +21,11 @@ READY_S = 10.0
 def can_ask() -> bool:
     """Whether a person sits at the other end."""
     return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+def asking(flags: frozenset[str]) -> Callable[[], AbstractContextManager[None]] | None:
+    """How the person may be asked for a password; None: nobody is there, or wants to be."""
+    return running if "--no-ask-password" not in flags and can_ask() else None
 
 
 @contextmanager

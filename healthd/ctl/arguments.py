@@ -10,7 +10,8 @@ from healthd.errors import HealthdError
 class Verb(NamedTuple):
     """A command: the module that does it, how many names it takes, its own options, what help says.
 
-    *most* None: any number of names. An option that ends in "=" takes a value.
+    *most* None: any number of names. An option that ends in "=" takes a value. *runs*: what comes
+    after `--` is no name, but a command to run.
     """
 
     module: str
@@ -19,6 +20,7 @@ class Verb(NamedTuple):
     options: tuple[str, ...]
     usage: str
     summary: str
+    runs: bool = False
 
 
 COMMON = ("--json", "--no-pager", "--no-legend", "--quiet", "--no-ask-password")
@@ -39,6 +41,12 @@ VERBS = {
     ),
     "look": Verb("acts", 0, None, (), "[KEY|UNIT…]", "look now, at all checks or at these"),
     "restart": Verb("acts", 1, 1, (), "UNIT", "restart a unit that is on the list"),
+    "hold": Verb(
+        *("hold", 1, None, ("--why=", "--for=")),
+        "UNIT… [--why TEXT] [--for SPAN] -- COMMAND…",
+        "run a command that healthd must not take for a fault",
+        runs=True,
+    ),
     "monitor": Verb("monitor", 0, 0, (), "", "follow what changes"),
     "verify": Verb("verify", 0, None, (), "[FILE…]", "check the settings, or these files"),
     "version": Verb("version", 0, 0, (), "", "the versions of healthctl and healthd"),
@@ -46,12 +54,13 @@ VERBS = {
 
 
 class Arguments(NamedTuple):
-    """What was asked: the command, its names, its flags, and its options' values."""
+    """What was asked: the command, its names, its flags, its options' values, and what to run."""
 
     verb: str
     names: tuple[str, ...]
     flags: frozenset[str]
     values: dict[str, str]
+    command: tuple[str, ...] = ()
 
     def number(self, option: str, default: int) -> int:
         """The value of *option*, at least 1. Raises HealthdError "usage"."""
@@ -66,36 +75,45 @@ class Arguments(NamedTuple):
 def parse(words: list[str]) -> Arguments:
     """Read the words after the program's name. Raises HealthdError "usage".
 
-    Options may stand anywhere, as with systemctl; after `--` everything is a name. No command means
-    `status`; `--help` and `--version` are commands of their own.
+    Options may stand anywhere, as with systemctl; after `--` everything is a name, or what `hold`
+    runs. No command means `status`; `--help` and `--version` are commands of their own.
     """
-    names, flags, values = _sort_out(words)
+    names, rest, flags, values = _sort_out(words)
     if "--help" in flags:
         return Arguments("help", tuple(names[:1]), flags, {})
     if "--version" in flags:
         return Arguments("version", (), flags - {"--version"}, {})
-    name = names.pop(0) if names else "status"
+    first = names or rest
+    name = first.pop(0) if first else "status"
     verb = VERBS.get(name)
     if verb is None:
         raise usage_error(f"unknown command {name!r}", nearest(name, VERBS))
+    if not verb.runs:
+        names, rest = [*names, *rest], []
     for option in sorted({*flags, *(f"{key}=" for key in values)}):
         if option not in COMMON and option not in verb.options:
             raise usage_error(f"{name} has no option {option.rstrip('=')}", usage_of(name))
     if len(names) < verb.least or (verb.most is not None and len(names) > verb.most):
         wrong = "needs a name" if len(names) < verb.least else f"takes no {names[-1]!r}"
         raise usage_error(f"{name} {wrong}", usage_of(name))
-    return Arguments(name, tuple(names), flags, values)
+    if verb.runs and not rest:
+        raise usage_error(f"{name} needs a command after --", usage_of(name))
+    return Arguments(name, tuple(names), flags, values, tuple(rest))
 
 
-def _sort_out(words: list[str]) -> tuple[list[str], frozenset[str], dict[str, str]]:
+def _sort_out(
+    words: list[str],
+) -> tuple[list[str], list[str], frozenset[str], dict[str, str]]:
+    """Names, the words after `--`, flags, and values of options."""
     names: list[str] = []
+    rest: list[str] = []
     flags: set[str] = set()
     values: dict[str, str] = {}
     known = _known_options()
     left = iter(words)
     for word in left:
         if word == "--":
-            names.extend(left)
+            rest.extend(left)
         elif word == "-" or not word.startswith("-"):
             names.append(word)
         else:
@@ -110,7 +128,7 @@ def _sort_out(words: list[str]) -> tuple[list[str], frozenset[str], dict[str, st
                 raise usage_error(f"{option} takes no value")
             else:
                 flags.add(option)
-    return names, frozenset(flags), values
+    return names, rest, frozenset(flags), values
 
 
 def _value(option: str, word: str | None) -> str:

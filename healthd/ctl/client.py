@@ -6,6 +6,7 @@ leave this file without variants and with the shape that dbus-api promises.
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
@@ -51,6 +52,7 @@ PROPERTIES = {
     "Watching": "b",
     "WatchingReason": "s",
     "Sequence": "t",
+    "Holds": f"a{rows.HOLD_SIGNATURE}",
 }
 SIGNALS = {
     "CheckChanged": f"ssst{rows.CHECK_SIGNATURE}",
@@ -74,6 +76,8 @@ _CODES = {
     "org.healthd1.Error.NeverRestart": "refused",
     "org.healthd1.Error.NoSuchCheck": "missing",
     "org.healthd1.Error.NoSuchIncident": "missing",
+    "org.healthd1.Error.NoSuchUnit": "missing",
+    "org.freedesktop.DBus.Error.InvalidArgs": "usage",
 }
 
 #: Gives a person the means to type a password while it is entered; None where nobody can be asked.
@@ -111,6 +115,7 @@ class Client:
             watching=get["Watching"],
             watching_reason=get["WatchingReason"],
             sequence=get["Sequence"],
+            holds=[rows.hold(row) for row in get["Holds"]],
         )
 
     def version(self) -> str:
@@ -157,6 +162,17 @@ class Client:
     def restart(self, unit: str, asking: Asking = None) -> int:
         """Have *unit* restarted; the incident in which the attempt is recorded, 0 when in none."""
         number: int = self._ask("RestartUnit", "s", (unit,), "t", asking)[0]
+        return number
+
+    def hold(self, units: tuple[str, ...], why: str, for_us: int, asking: Asking = None) -> int:
+        """Hold *units* until the descriptor that this returns is closed, and each copy of it.
+
+        *for_us*: how long at most, 0 = as long as may be. Needs a connection for descriptors.
+        """
+        kept = self._ask("Hold", "asst", (list(units), why, for_us), "h", asking)[0]
+        number: int = kept.to_raw_fd()
+        # The library leaves it open over an exec.
+        os.set_inheritable(number, False)
         return number
 
     def evidence(self, incident: int) -> dict[str, Any]:
@@ -272,10 +288,13 @@ def not_running() -> HealthdError:
     return HealthdError("not-running", "healthd is not running", hint)
 
 
-def connect() -> Client:
-    """Connect to the system bus, or to the one that DBUS_SYSTEM_BUS_ADDRESS names."""
+def connect(*, descriptors: bool = False) -> Client:
+    """Connect to the system bus, or to the one that DBUS_SYSTEM_BUS_ADDRESS names.
+
+    *descriptors*: what is asked of this connection may be answered with one.
+    """
     try:
-        return Client(open_dbus_connection("SYSTEM"))
+        return Client(open_dbus_connection("SYSTEM", enable_fds=descriptors))
     except (OSError, RuntimeError, ValueError, AuthenticationError) as err:
         words = err.strerror if isinstance(err, OSError) and err.strerror else str(err)
         raise HealthdError("unreachable", f"cannot reach the system bus: {words}") from err

@@ -71,8 +71,10 @@ def _do(arguments: Arguments) -> int:
     from healthd.ctl.output import output
 
     command = import_module(f"healthd.ctl.{VERBS[arguments.verb].module}")
-    healthy: bool = command.run(arguments, output(arguments))
-    return Exit.WELL if healthy else Exit.NOT_WELL
+    ended: bool | int = command.run(arguments, output(arguments))
+    if isinstance(ended, bool):
+        return Exit.WELL if ended else Exit.NOT_WELL
+    return ended
 
 
 def _help(names: tuple[str, ...]) -> int:

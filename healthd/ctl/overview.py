@@ -13,7 +13,7 @@ from healthd.ctl.render import (
     state_words,
     title,
 )
-from healthd.ctl.rows import SETTINGS_KEY, Check, Manager, Setup, setup
+from healthd.ctl.rows import SETTINGS_KEY, Check, Hold, Manager, Setup, setup
 from healthd.ctl.text import clean, cut
 
 SETTINGS_FILE = "/etc/healthd/healthd.yaml"
@@ -50,6 +50,7 @@ def overview(host: str, manager: Manager, screen: Screen) -> str:
                 ("Watches", _watches(manager)),
                 *_setup_fields(setup(checks), checks),
                 ("Checks", [Cell(counts, PAINTED)]),
+                ("Held", [_held(hold, screen) for hold in manager.holds]),
             ],
             screen,
         ),
@@ -102,6 +103,13 @@ def _setup_fields(found: Setup, checks: list[Check]) -> list[Field]:
         ("Ignores", [Cell(_names(found["ignored"]))] if found["ignored"] else []),
         ("Settings", faults),
     ]
+
+
+def _held(hold: Hold, screen: Screen) -> Cell:
+    """What is left alone, by whom and for what, and until when at the latest."""
+    why = f": {clean(hold['why'])}" if hold["why"] else ""
+    until = times.both(hold["until"], screen.now)
+    return Cell(f"{_names(hold['units'])} by pid {hold['pid']}{why}; until {until}")
 
 
 def _names(names: list[str]) -> str:

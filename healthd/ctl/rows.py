@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypedDict, cast
 
-#: One check and one incident on the bus.
+#: One check, one incident and one hold on the bus.
 CHECK_SIGNATURE = "(ssssstusa{sv})"
 INCIDENT_SIGNATURE = "(tsssttsuua{sv})"
+HOLD_SIGNATURE = "(tassuta{sv})"
 
 #: The check by which the daemon says how it is set up.
 SETTINGS_KEY = "host:healthd/settings"
 
 CheckRow = tuple[str, str, str, str, str, int, int, str, dict[str, Any]]
 IncidentRow = tuple[int, str, str, str, int, int, str, int, int, dict[str, Any]]
+HoldRow = tuple[int, list[str], str, int, int, dict[str, Any]]
 
 Check = TypedDict(
     "Check",
@@ -82,6 +84,18 @@ class Incident(TypedDict):
     remedy: str | None
 
 
+class Hold(TypedDict):
+    """One hold that is in force, until *until* at the latest; *why* is the holder's own word."""
+
+    id: int
+    units: list[str]
+    why: str | None
+    pid: int
+    uid: int | None
+    since: int | None
+    until: int
+
+
 class Setup(TypedDict):
     """How the daemon says it is set up: names of units and channels; None where it does not say."""
 
@@ -102,6 +116,7 @@ class Manager(NamedTuple):
     watching: bool
     watching_reason: str
     sequence: int
+    holds: list[Hold]
 
 
 def check(row: CheckRow) -> Check:
@@ -152,6 +167,21 @@ def incident(row: IncidentRow) -> Incident:
         "remedy": _text(more, "remedy"),
     }
     return cast(Incident, {**known, **_unknown(more, known)})
+
+
+def hold(row: HoldRow) -> Hold:
+    """One Holds row."""
+    number, units, why, pid, until, more = row
+    known: Hold = {
+        "id": number,
+        "units": list(units),
+        "why": why or None,
+        "pid": pid,
+        "uid": _number(more, "uid", none=-1),
+        "since": _number(more, "since"),
+        "until": until,
+    }
+    return cast(Hold, {**known, **_unknown(more, known)})
 
 
 def setup(checks: list[Check]) -> Setup:
@@ -210,5 +240,5 @@ def _entries(more: dict[str, Any], name: str, types: tuple[type, ...]) -> list[A
     ]
 
 
-def _unknown(more: dict[str, Any], known: Check | Incident) -> dict[str, Any]:
+def _unknown(more: dict[str, Any], known: Check | Incident | Hold) -> dict[str, Any]:
     return {name: value for name, value in more.items() if name not in known}

@@ -40,4 +40,5 @@ def _json(host: str, manager: rows.Manager) -> dict[str, object]:
         **rows.setup(manager.checks),
         "checks": worrying(manager.checks),
         "incidents": manager.incidents,
+        "holds": manager.holds,
     }

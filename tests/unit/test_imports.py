@@ -31,6 +31,7 @@ ROOMS: dict[str, tuple[str, ...]] = {
 }
 #: Single files that may import more than their room.
 ALSO: dict[str, tuple[str, ...]] = {
+    "ctl.hold": ("settings",),
     "ctl.verify": ("settings",),
     "ctl.replay": ("settings", "judge"),
 }

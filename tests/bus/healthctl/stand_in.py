@@ -6,6 +6,7 @@ Answers in a thread, never judges anything. Its rows are raw, as they travel on 
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
 from typing import Any
 
@@ -59,6 +60,9 @@ class StandIn:
     def __init__(self, address: str) -> None:
         self.checks: list[Any] = []
         self.open_incidents: list[Any] = []
+        self.holds: list[Any] = []
+        #: Our ends of the holds that were given out.
+        self.held: list[int] = []
         self.history: list[Any] = []
         self.state = "green"
         self.watching = (True, "")
@@ -71,7 +75,7 @@ class StandIn:
         self.calls: list[tuple[str, tuple[Any, ...], int]] = []
         #: Set when somebody has read the snapshot, and so has subscribed before.
         self.snapshot_read = threading.Event()
-        self._connection: DBusConnection = open_dbus_connection(address)
+        self._connection: DBusConnection = open_dbus_connection(address, enable_fds=True)
         request = new_method_call(message_bus, "RequestName", "su", (NAME, 4))
         self._connection.send_and_get_reply(request, timeout=10)
         self._thread = threading.Thread(target=self._serve, daemon=True)
@@ -137,6 +141,11 @@ class StandIn:
                 return f"a{CHECK}", (found,)
             case "RestartUnit", _:
                 return "t", (self.open_incidents[0][0] if self.open_incidents else 0,)
+            case "Hold", _:
+                end, given = os.pipe()
+                self.held.append(end)
+                # A file is closed once it is sent and forgotten.
+                return "h", (os.fdopen(given, "wb", buffering=0),)
             case _:
                 return "a{sv}", ({},)
 
@@ -161,4 +170,5 @@ class StandIn:
             "Watching": ("b", self.watching[0]),
             "WatchingReason": ("s", self.watching[1]),
             "Sequence": ("t", self.sequence),
+            "Holds": ("a(tassuta{sv})", self.holds),
         }
