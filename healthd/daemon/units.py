@@ -22,7 +22,7 @@ from healthd.errors import HealthdError
 from healthd.host.systemd import Systemd, UnitRow
 from healthd.host.unit_facts import merge
 from healthd.judge.endings import Endings
-from healthd.judge.watched import is_service, is_watched
+from healthd.judge.watched import is_watched, may_be_watched
 from healthd.model import (
     BootFinished,
     Check,
@@ -48,7 +48,7 @@ _RECONCILE_S = 300.0
 
 
 class Units:
-    """Watches every loaded long-running service, through one connection's Systemd."""
+    """Watches every loaded unit that lasts, through one connection's Systemd."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Units:
             absent = self._expected() - loaded.keys()
             others = await self._systemd.list_by_names(tuple(absent)) if absent else ()
             named = self._naming().names
-            looked_at = [r for r in loaded.values() if is_service(r.name) or r.name in named]
+            looked_at = [r for r in loaded.values() if may_be_watched(r.name) or r.name in named]
             unknown = {row.name for row in looked_at} - self._no_check
             # Before they are read: what happens between the two would be told to nobody.
             await self._systemd.watch({*self._facts, *unknown, *absent})
@@ -144,7 +144,7 @@ class Units:
         self._reads.soon(unit, due=due, asked=asked)
 
     def _expected(self) -> set[str]:
-        stories = {n for n, s in self._stories.items() if s.facts or n.endswith(".service")}
+        stories = {n for n, s in self._stories.items() if s.facts or may_be_watched(n)}
         return stories | set(self._naming().names)
 
     async def _compare(self, row: UnitRow, loaded: Mapping[str, UnitRow]) -> None:
@@ -211,7 +211,7 @@ class Units:
         self._inbox.put(facts.id, replace(want, facts=current, fresh=current == facts))
 
     def _checks(self, facts: UnitFacts) -> tuple[Check, ...]:
-        """The unit's checks: its liveness, if it is a service to watch, and what is declared for
+        """The unit's checks: its liveness, if it is one to watch, and what is declared for
         it under any of its names; none = nobody looks at it.
         """
         naming = self._naming()
@@ -302,8 +302,8 @@ class Units:
         self._rousing.set()
 
     def _meet(self, unit: str) -> None:
-        """A job of a unit that we do not know has ended: a service that was not loaded before."""
-        if is_service(unit) and unit not in self._facts and unit not in self._no_check:
+        """A job of a unit that we do not know has ended: it was not loaded before."""
+        if may_be_watched(unit) and unit not in self._facts and unit not in self._no_check:
             self._rousing.set()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from healthd.bus.connection import BUS_NAME, Connection
+from healthd.host.unit_facts import INTERFACES
 from healthd.host.unit_path import MANAGER, ROOT, SYSTEMD, unit_path
 
 MANAGER_SIGNALS = (
@@ -37,7 +38,7 @@ def change_rules(units: Iterable[str]) -> frozenset[str]:
     paths = frozenset(f"{CHANGES},path='{unit_path(unit)}'" for unit in units)
     if len(paths) <= MOST_PATHS:
         return paths
-    return frozenset(f"{CHANGES},arg0='{SYSTEMD}.{kind}'" for kind in ("Unit", "Service"))
+    return frozenset(f"{CHANGES},arg0='{SYSTEMD}.{kind}'" for kind in INTERFACES)
 
 
 class Matches:

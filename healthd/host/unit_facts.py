@@ -1,4 +1,4 @@
-"""Decode systemd's properties of one service. Pure: no bus, no clock.
+"""Decode systemd's properties of one unit. Pure: no bus, no clock.
 
 Values are hostile: a wrong type becomes the default, a value of a newer systemd becomes UNKNOWN.
 """
@@ -22,6 +22,8 @@ State = TypeVar("State", bound=StrEnum)
 INFINITY = 2**64 - 1
 # Every service conflicts with it, and it is active only when all is over.
 END_OF_ALL = "shutdown.target"
+#: The interfaces whose changes tell how a watched unit is.
+INTERFACES = ("Unit", "Service", "Mount", "Swap", "Socket", "Path", "Automount")
 MACHINE_ACTIONS = ("StartLimitAction", "FailureAction", "SuccessAction", "JobTimeoutAction")
 
 # Ours ← systemd's, by kind of value; what is put together from several properties stands below.
@@ -29,6 +31,8 @@ TEXTS = {
     "sub_state": "SubState",
     "unit_file_state": "UnitFileState",
     "fragment_path": "FragmentPath",
+    "source_path": "SourcePath",
+    "slice": "Slice",
     "service_type": "Type",
     "result": "Result",
     "restart": "Restart",
@@ -87,8 +91,8 @@ def merge(
     changed: Mapping[str, object],
     steady_minus_monotonic_us: int,
 ) -> UnitFacts:
-    """*facts* after PropertiesChanged of *interface* ("Unit", "Service"); others change nothing."""
-    if interface not in ("Unit", "Service"):
+    """*facts* after PropertiesChanged of *interface* ("Unit", "Service", "Mount", …)."""
+    if interface not in INTERFACES:
         return facts
     return _with(facts, changed, steady_minus_monotonic_us)
 
@@ -100,6 +104,7 @@ def _with(facts: UnitFacts, new: Mapping[str, object], offset_us: int) -> UnitFa
         for field, name in table.items():
             if name in new and (value := read(new[name])) is not None:
                 fields[field] = value
+    fields.update(_of_resources(new))
     if "ActiveState" in new:
         fields["active_state"] = active_state(new["ActiveState"])
     if "Job" in new:
@@ -111,6 +116,22 @@ def _with(facts: UnitFacts, new: Mapping[str, object], offset_us: int) -> UnitFa
     if (for_us := _duration(delay)) is not None:
         fields["restart_delay_for_us"] = for_us
     return replace(facts, **fields, **_conditions(facts, new))
+
+
+def _of_resources(new: Mapping[str, object]) -> dict[str, object]:
+    """What mounts, swaps and sockets say in properties of their own: one limit for the way up and
+    the way down, and how the command ended that mounts.
+    """
+    fields: dict[str, object] = {}
+    if (for_us := _duration(new.get("TimeoutUSec"))) is not None:
+        fields |= {"timeout_start_for_us": for_us, "timeout_stop_for_us": for_us}
+    for name in ("ExecMount", "ExecActivate"):
+        lines = new.get(name)
+        last = lines[-1] if isinstance(lines, list) and lines else ()
+        # path, arguments, ignored, four instants, process, code, status
+        if isinstance(last, (list, tuple)) and len(last) == 10:
+            fields |= {"exit_code": _number(last[8]) or 0, "exit_status": _number(last[9]) or 0}
+    return fields
 
 
 def _tables(

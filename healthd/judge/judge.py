@@ -20,6 +20,7 @@ from healthd.judge.looking import at_rest, take
 from healthd.judge.providers import hangs_on_others, liveness_of
 from healthd.judge.recording import give_up_on_pending, repair_finished, restart_asked
 from healthd.judge.turn import Turn
+from healthd.judge.watched import is_service
 from healthd.model import (
     Began,
     Closing,
@@ -87,8 +88,9 @@ def _take_in(turn: Turn, event: Event) -> None:
         case UnitSeen():
             _unit_seen(turn, event)
         case Ended():
-            run = runs.ended(turn.story.run, event.end, now)
-            turn.story = replace(turn.story, run=run)
+            own = is_service(turn.story.name)
+            end = event.end if own else runs.of_a_resource(event.end)
+            turn.story = replace(turn.story, run=runs.ended(turn.story.run, end, now))
         case Began():
             run = runs.began(turn.story.run, event, now)
             turn.story = replace(turn.story, run=run)

@@ -1,4 +1,4 @@
-"""Whether a service runs, from what systemd says and what healthd has seen of it.
+"""Whether a unit runs, from what systemd says and what healthd has seen of it.
 
 Pure: no clock, no I/O, no logging; the caller passes *now*. The table of semantics.md, "Liveness of
 a unit": the first row that matches answers.
@@ -44,6 +44,15 @@ _PATIENCE_US = 10 * MINUTE_US
 
 # For what has no limit of its own.
 _TRANSITION_US = 30 * MINUTE_US
+
+# What it means for a unit without a process to be active.
+_IN_USE = {
+    "mount": "mounted",
+    "swap": "in use",
+    "socket": "listening",
+    "path": "watching",
+    "automount": "ready to mount",
+}
 
 Row = Callable[[Sight], Look | None]
 
@@ -94,6 +103,9 @@ def crash_loop(sight: Sight) -> Look | None:
     """whatever ActiveState: ≥ 3 ends by itself in 10 min and the last less than 2 min ago, or ≥ 6
     in 24 h and the last within twice their mean distance → failing `crash-loop`
     """
+    if not sight.serves:
+        # A mount that cannot be mounted is tried at each access: it fails, and does not loop.
+        return None
     loop = sight.policy.crash_loop
     ends = _followed(sight, counted_ends(sight.run, sight.now, loop.within_us))
     if len(ends) >= loop.restarts:
@@ -183,6 +195,9 @@ def churned(sight: Sight) -> Look | None:
     ends = sight.run.ends
     if sight.facts.active_state is not ActiveState.ACTIVE or not ends or ends[-1].after_gap:
         return None
+    if not sight.serves:
+        # What is mounted again after a failure was mended by whoever mounted it.
+        return None
     if ends[-1].clean and sight.facts.on_demand:
         return None
     until_us = ends[-1].at_us + sight.policy.crash_loop.quiet_us
@@ -197,6 +212,8 @@ def active(sight: Sight) -> Look | None:
     facts = sight.facts
     if facts.active_state is not ActiveState.ACTIVE:
         return None
+    if not sight.serves:
+        return ok(_IN_USE.get(facts.id.rpartition(".")[2], "active"))
     if facts.sub_state != "exited":
         return ok("running")
     if facts.service_type == "oneshot":
@@ -209,6 +226,7 @@ ROWS: tuple[Row, ...] = (
     masked,
     crash_loop,
     resting.stopped,
+    resting.unmounted,
     resting.taken_along,
     resting.failed,
     pending_restart,

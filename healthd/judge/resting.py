@@ -35,6 +35,19 @@ def stopped(sight: Sight) -> Look | None:
     return grey(Reason.STOPPED, words)
 
 
+def unmounted(sight: Sight) -> Look | None:
+    """A person's `umount` is no fault, also where systemd calls it one; nor is a device that was
+    unplugged, whose mount or swap went with it.
+    """
+    facts, last = sight.facts, sight.last
+    if facts.result == "unmounted" and facts.active_state is ActiveState.FAILED:
+        return grey(Reason.STOPPED, "unmounted, not by systemd")
+    along = last is not None and last.how is How.TAKEN_ALONG and last.by.endswith(".device")
+    if along and not sight.serves and facts.active_state in DOWN:
+        return grey(Reason.STOPPED, "its device is gone")
+    return None
+
+
 def taken_along(sight: Sight) -> Look | None:
     """ended taken along → grey `waiting` on the root; the provider active for longer than the
     grace, this one still down and meant to run: failing `exited`, naming it
@@ -154,6 +167,8 @@ def undecided(sight: Sight) -> Look | None:
     """Nobody can say how it ended → grey `stopped`, in these words"""
     if not sight.inactive:
         return None
+    if not sight.serves:
+        return grey(Reason.STOPPED, "not in use")
     return grey(Reason.STOPPED, "stopped; systemd no longer says by whom")
 
 

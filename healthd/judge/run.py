@@ -42,6 +42,15 @@ def ended(run: Run, end: End, now: Now) -> Run:
     return replace(run, last=end, ends=_lately(ends, now), excused_us=excused_us)
 
 
+def of_a_resource(end: End) -> End:
+    """How a mount or a socket ended, which has no process: where it failed, by itself; else
+    `umount` and `swapoff` order no job, so nobody can say who took it down.
+    """
+    if end.how is How.BY_ITSELF and end.clean:
+        return replace(end, how=How.UNDECIDED)
+    return end
+
+
 def began(run: Run, event: Began, now: Now) -> Run:
     """An invocation began, however; one that a person asked for starts the count anew."""
     starts_us = tuple(t for t in run.starts_us if t > now.steady_us - DAY_US)

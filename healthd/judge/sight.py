@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from healthd.judge.life import DOWN, restarts_by_itself
+from healthd.judge.watched import is_service
 from healthd.model import (
     SECOND_US,
     ActiveState,
@@ -63,6 +64,11 @@ class Sight(Struct, frozen=True):
             and not restarts_by_itself(self.facts.sub_state)
             and self.facts.job == 0
         )
+
+    @property
+    def serves(self) -> bool:
+        """Whether it is a service, with a process of its own; else a mount, a socket, …"""
+        return is_service(self.facts.id)
 
     @property
     def inactive(self) -> bool:

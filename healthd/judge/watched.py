@@ -8,24 +8,38 @@ from healthd.model import LoadState, UnitFacts
 # dbus-broker names the transient units of its activations `dbus-:…`.
 _FLEETING = ("user@", "user-runtime-dir@", "run-", "dbus-:")
 
+# What may fail without a process that anybody looks after. A timer is a heartbeat; scopes and
+# slices hold what is judged itself; devices come and go; a target is only what it pulls in.
+_RESOURCES = (".mount", ".swap", ".socket", ".path", ".automount")
+
 # `merged` is another name of a unit that has its own check; `stub` is not loaded yet.
 _NO_UNIT = frozenset({LoadState.MERGED, LoadState.STUB})
 
 
 def is_service(name: str) -> bool:
-    """Whether a unit of this name is a service that lasts; fleeting ones are not worth a look."""
-    return name.endswith(".service") and not name.startswith(_FLEETING)
+    """Whether a unit of this name has a process whose end says something."""
+    return name.endswith(".service")
+
+
+def may_be_watched(name: str) -> bool:
+    """Whether a unit of this name may have a liveness check; fleeting ones are not worth a look."""
+    if is_service(name):
+        return not name.startswith(_FLEETING)
+    return name.endswith(_RESOURCES)
 
 
 def is_watched(facts: UnitFacts, *, named: bool, ignored: bool) -> bool:
-    """Whether the unit is a service with a liveness check.
+    """Whether the unit has a liveness check.
 
     *named*: a setting names it. *ignored*: `watch.ignore` or the shipped noise list matches it.
     """
-    if ignored or not is_service(facts.id):
+    if ignored or not may_be_watched(facts.id):
         return False
     if facts.load_state is LoadState.NOT_FOUND:
         return named
     if facts.load_state in _NO_UNIT or facts.transient:
         return False
+    if not is_service(facts.id):
+        # What somebody mounted by hand, or a container runtime, comes from no file.
+        return named or bool(facts.fragment_path or facts.source_path)
     return not facts.triggered_by_timer

@@ -42,6 +42,11 @@ _RESULTS = {
     "protocol": "ended before it was ready",
     "resources": "systemd could not set it up",
     "exec-condition": "its start condition said no",
+    "unmounted": "unmounted, not by systemd",
+    "mount-start-limit-hit": "mounting failed too often",
+    "service-start-limit-hit": "the service that it starts failed too often",
+    "unit-start-limit-hit": "the unit that it starts failed too often",
+    "trigger-limit-hit": "it was triggered too often",
 }
 
 

@@ -10,8 +10,8 @@ from healthd.model.words import UnitName
 class UnitChanged(Struct, frozen=True, tag=True):
     """PropertiesChanged of one unit, in the order in which it came.
 
-    *interface* is the last word of the interface's name: "Unit" or "Service". *properties* are
-    systemd's own names with plain values; the pair `Job` is the job's number only, 0 = none;
+    *interface* is the last word of the interface's name: "Unit", "Service", "Mount", … *properties*
+    are systemd's own names with plain values; the pair `Job` is the job's number only, 0 = none;
     `InvocationID` is 32 hex digits, "" = none.
     """
 

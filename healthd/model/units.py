@@ -37,12 +37,13 @@ class ActiveState(StrEnum):
 
 
 class UnitFacts(Struct, frozen=True):
-    """What systemd says of one service, decoded at the door (host/systemd.py).
+    """What systemd says of one unit, decoded at the door (host/systemd.py).
 
     Names in `_us` are steady instants converted from CLOCK_MONOTONIC, 0 = never; names in `_for_us`
     are durations, 0 = none, -1 = infinity. *wanted*: an active unit wants, requires, upholds or
-    binds it. *on_demand*: the active socket, timer or path that triggers it, or its activatable bus
-    name. *triggered_by_timer*: a timer judges it. *requires*: what it cannot be without (Requires=,
+    binds it. *source_path*: what a generator made its file from (/etc/fstab). *on_demand*: the
+    active socket, timer or path that triggers it, or its activatable bus name.
+    *triggered_by_timer*: a timer judges it. *requires*: what it cannot be without (Requires=,
     Requisite=, BindsTo=); *providers*: those, and all else whose stop stops it. Lists hold unit
     names.
     """
@@ -54,6 +55,8 @@ class UnitFacts(Struct, frozen=True):
     sub_state: str = "dead"
     unit_file_state: str = ""
     fragment_path: str = ""
+    source_path: str = ""
+    slice: str = ""
     service_type: str = "simple"
     result: str = "success"
     exit_code: int = 0

@@ -20,6 +20,12 @@ from tests.unit.sights import RUNS, WEB
         (replace(RUNS, id=UnitName("dbus.service")), True),
         (replace(RUNS, id=UnitName("system.slice")), False),
         (replace(RUNS, id=UnitName("web.socket")), False),
+        (replace(RUNS, id=UnitName("web.socket"), fragment_path="/usr/lib/web.socket"), True),
+        (replace(RUNS, id=UnitName("data.mount"), source_path="/etc/fstab"), True),
+        (replace(RUNS, id=UnitName("run-lock.mount"), fragment_path="/usr/lib/run-lock"), True),
+        (replace(RUNS, id=UnitName("run-user-1000.mount")), False),
+        (replace(RUNS, id=UnitName("web.target"), fragment_path="/usr/lib/web.target"), False),
+        (replace(RUNS, id=UnitName("web.timer"), fragment_path="/usr/lib/web.timer"), False),
         (replace(RUNS, transient=True), False),
         (replace(RUNS, load_state=LoadState.MERGED), False),
         (replace(RUNS, triggered_by_timer="web.timer"), False),
@@ -27,8 +33,8 @@ from tests.unit.sights import RUNS, WEB
         (UnitFacts(WEB, load_state=LoadState.NOT_FOUND), False),
     ],
 )
-def test_services_that_stay_are_watched(facts: UnitFacts, watched: bool) -> None:
-    """One check a service, none for what comes and goes."""
+def test_units_that_stay_are_watched(facts: UnitFacts, watched: bool) -> None:
+    """One check a unit that comes from a file, none for what comes and goes."""
     assert is_watched(facts, named=False, ignored=False) is watched
     assert not is_watched(facts, named=False, ignored=True)
 
