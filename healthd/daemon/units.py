@@ -18,6 +18,7 @@ from healthd.daemon.inbox import Inbox
 from healthd.daemon.naming import Naming
 from healthd.daemon.reads import Reads, Spawn
 from healthd.daemon.stopping import MachineStop
+from healthd.daemon.transients import Transients
 from healthd.errors import HealthdError
 from healthd.host.systemd import Systemd, UnitRow
 from healthd.host.unit_facts import merge
@@ -68,6 +69,7 @@ class Units:
         self._endings = Endings()
         self._facts: dict[str, UnitFacts] = {}
         self._reads = Reads(systemd, spawn, self._was_read, self._miss)
+        self._transients = Transients(systemd, inbox, stories, naming, spawn)
         self._no_check: set[str] = set()
         self._one_at_a_time = asyncio.Lock()
         self._stop = MachineStop()
@@ -133,6 +135,7 @@ class Units:
                 for name in absent & named - {row.name for row in others}:
                     group.create_task(self._adopt(name))
             await self._systemd.watch(self._facts)
+            await self._transients.take(loaded.values())
         except* HealthdError as errors:
             log.warning("systemd could not be asked: %s", errors.exceptions[0])
             self._miss()
@@ -148,7 +151,7 @@ class Units:
         return stories | set(self._naming().names)
 
     async def _compare(self, row: UnitRow, loaded: Mapping[str, UnitRow]) -> None:
-        if row.name in self._no_check:
+        if row.name in self._no_check or self._transients.knows(row.name):
             return
         known = self._facts.get(row.name)
         if known is not None and not self._checks(known):
@@ -187,6 +190,8 @@ class Units:
         if unit != facts.id:
             self.aliases[unit] = facts.id
         if not self._checks(facts):
+            if facts.transient:
+                self._transients.learn(unit)
             self._no_check.add(unit)
             self._drop(unit)
             return
@@ -255,6 +260,7 @@ class Units:
             self._rouse()
         if self.frozen:
             return
+        self._transients.heard(signal)
         now = self._clock.now()
         for unit, event in self._endings.feed(signal, now):
             self._inbox.put(unit, event)

@@ -100,6 +100,10 @@ class Systemd:
         await self._manager.subscribe_owner()
         return rows((await self._manager.call("ListUnits"))[0])
 
+    async def list_failed(self) -> tuple[UnitRow, ...]:
+        """Every loaded unit that is `failed`, whatever its kind."""
+        return rows((await self._manager.call("ListUnitsFiltered", "as", (["failed"],)))[0])
+
     async def list_by_names(self, units: Iterable[str]) -> tuple[UnitRow, ...]:
         """How *units* are, those that are not there too; loads for a moment what is not loaded."""
         return rows((await self._manager.call("ListUnitsByNames", "as", (list(units),)))[0])

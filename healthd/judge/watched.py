@@ -6,7 +6,8 @@ from healthd.model import LoadState, UnitFacts
 
 # Services that come and go with a person's session, or that a program made up while it runs.
 # dbus-broker names the transient units of its activations `dbus-:…`.
-_FLEETING = ("user@", "user-runtime-dir@", "run-", "dbus-:")
+_MADE_UP = ("run-", "dbus-:")
+_OF_A_SESSION = ("user@", "user-runtime-dir@")
 
 # What may fail without a process that anybody looks after. A timer is a heartbeat; scopes and
 # slices hold what is judged itself; devices come and go; a target is only what it pulls in.
@@ -24,8 +25,15 @@ def is_service(name: str) -> bool:
 def may_be_watched(name: str) -> bool:
     """Whether a unit of this name may have a liveness check; fleeting ones are not worth a look."""
     if is_service(name):
-        return not name.startswith(_FLEETING)
+        return not name.startswith((*_MADE_UP, *_OF_A_SESSION))
     return name.endswith(_RESOURCES)
+
+
+def is_fleeting(name: str) -> bool:
+    """Whether a unit of this name was made up while the machine runs: the name alone says so."""
+    if name.endswith(".scope"):
+        return True
+    return name.startswith(_MADE_UP) and name.endswith((".service", ".timer"))
 
 
 def is_watched(facts: UnitFacts, *, named: bool, ignored: bool) -> bool:

@@ -22,8 +22,6 @@ NOISE: tuple[str, ...] = (
     "user-runtime-dir@*.service",
     # Were it down, healthd could not say so; its own parts are the checks `host:healthd/…`.
     "healthd.service",
-    # What dbus-broker starts for a bus name without a unit of its own.
-    "dbus-:*",
 )
 
 

@@ -30,6 +30,7 @@ UNIT: dict[str, tuple[str, object]] = {
     "SubState": ("s", "running"),
     "UnitFileState": ("s", "enabled"),
     "FragmentPath": ("s", ""),
+    "SourcePath": ("s", ""),
     "Transient": ("b", False),
     "NeedDaemonReload": ("b", False),
     "InvocationID": ("ay", b""),
@@ -61,6 +62,7 @@ UNIT: dict[str, tuple[str, object]] = {
 }
 SERVICE: dict[str, tuple[str, object]] = {
     "Type": ("s", "simple"),
+    "Slice": ("s", "system.slice"),
     "Result": ("s", "success"),
     "Restart": ("s", "no"),
     "RestartUSec": ("t", 100_000),
@@ -308,6 +310,9 @@ class FakeSystemd:
                 self._subscribe(call)
             case "ListUnits", ():
                 call.reply("a(ssssssouso)", (self._rows(self.units),))
+            case "ListUnitsFiltered", (list(states),):
+                rows = [row for row in self._rows(self.units) if row[3] in states]
+                call.reply("a(ssssssouso)", (rows,))
             case "ListUnitsByNames", (list(wanted),):
                 call.reply("a(ssssssouso)", (self._rows(wanted),))
             case "RestartUnit", (str(unit), str()):

@@ -16,7 +16,6 @@ from healthd.settings.noise import ignoring
         ("systemd-networkd-wait-online@eth0.service", "systemd-*-wait*.service"),
         ("initrd-cleanup.service", "initrd-*.service"),
         ("user@1000.service", "user@*.service"),
-        ("dbus-:1.3-org.example.Name@0.service", "dbus-:*"),
         ("nginx.service", ""),
         ("dbus.service", ""),
         ("systemd-logind.service", ""),
