@@ -20,7 +20,7 @@ def host_tree() -> Path:
 @pytest.fixture(scope="session")
 def shared_machine(host_tree: Path) -> Iterator[Host]:
     with machine.boot(host_tree, "shared") as host:
-        _install(host)
+        install_healthd(host)
         yield host
 
 
@@ -39,7 +39,7 @@ def host(shared_machine: Host) -> Iterator[Host]:
 def fresh_host(host_tree: Path) -> Iterator[Host]:
     """A machine of the test's own, healthd just installed on it."""
     with machine.boot(host_tree, "fresh") as host:
-        _install(host)
+        install_healthd(host)
         yield host
 
 
@@ -50,7 +50,8 @@ def bare_host(host_tree: Path) -> Iterator[Host]:
         yield host
 
 
-def _install(host: Host) -> None:
+def install_healthd(host: Host) -> None:
+    """As a person would; it runs afterwards, or this raises NotSeen."""
     host.install(*package.packages())
     if host.run("systemctl", "is-active", "--quiet", "healthd.service", check=False).rc != 0:
         raise NotSeen(f"healthd does not run after its installation\n{host.journal_tail()}")

@@ -52,10 +52,13 @@ def dependencies(package: Path) -> tuple[str, ...]:
     return _names(fields)
 
 
-def machine_tree(name: str, *more: str) -> Path:
-    """The tree *name*: bootable, with *more* and all that our packages depend on, not with them."""
+def machine_tree(name: str, *more: str, prepare: tuple[str, ...] = ()) -> Path:
+    """The tree *name*: bootable, with *more* and all that our packages depend on, not with them.
+
+    *prepare*: as in `trees.tree`.
+    """
     needed = [dependency for package in packages() for dependency in dependencies(package)]
-    return trees.tree(name, (*trees.BOOTABLE, *needed, *more))
+    return trees.tree(name, (*trees.BOOTABLE, *needed, *more), prepare)
 
 
 def _names(relations: str) -> tuple[str, ...]:

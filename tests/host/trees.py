@@ -60,19 +60,22 @@ def machine_mirror() -> str | None:
     return found["uri"] if found else None
 
 
-def tree(name: str, packages: tuple[str, ...]) -> Path:
+def tree(name: str, packages: tuple[str, ...], prepare: tuple[str, ...] = ()) -> Path:
     """The tree *name* with *packages*; builds it first when it is not there.
 
-    The path carries a hash of the list, so a changed list is another tree. Two builders at the
-    same time wait for each other. Raises CalledProcessError when mmdebstrap fails.
+    *prepare*: shell commands that run outside of it once they are installed, the tree as "$1", its
+    archive still within reach.
+    The path carries a hash of both, so a changed list is another tree. Two builders at the same
+    time wait for each other. Raises CalledProcessError when mmdebstrap fails.
     """
     wanted = sorted(set(packages))
-    stamp = hashlib.sha256(f"{SUITE} {RECIPE} {' '.join(wanted)}".encode()).hexdigest()[:12]
+    made_of = f"{SUITE} {RECIPE} {' '.join((*wanted, *prepare))}"
+    stamp = hashlib.sha256(made_of.encode()).hexdigest()[:12]
     path = cache_dir() / f"{name}-{stamp}"
     cache_dir().mkdir(parents=True, exist_ok=True)
     with _locked(cache_dir() / f"{name}.lock"):
         if not path.is_dir():
-            _build(path, wanted)
+            _build(path, wanted, prepare)
             _remove_older(name, keep=path)
     return path
 
@@ -93,7 +96,7 @@ def _locked(path: Path) -> Iterator[None]:
         yield
 
 
-def _build(path: Path, packages: list[str]) -> None:
+def _build(path: Path, packages: list[str], prepare: tuple[str, ...]) -> None:
     print(
         f"building {path} ({len(packages)} packages asked for, takes a minute or two)", flush=True
     )
@@ -111,6 +114,7 @@ def _build(path: Path, packages: list[str]) -> None:
             # own data lies in /usr/share/lintian and is not touched by this.
             "--dpkgopt=path-exclude=/usr/share/doc/*",
             "--dpkgopt=path-exclude=/usr/share/locale/*",
+            *(f"--customize-hook={command}" for command in prepare),
             # mmdebstrap copies these two from this machine.
             '--customize-hook=echo debian >"$1/etc/hostname"',
             '--customize-hook=rm -f "$1/etc/resolv.conf"',
