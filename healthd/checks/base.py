@@ -11,7 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from healthd.model import Endpoint, FailureClass, Look, Outcome, Reason
+from healthd.model import Endpoint, FailureClass, Look, Outcome, Reason, Way
 
 #: How much of what a check itself said is kept for evidence.
 PRIVATE_BYTES = 4096
@@ -82,12 +82,14 @@ class Trouble(Struct, frozen=True):
     """Why a probe got no whole answer. *words* are healthd's own, "" for a limit that passed.
 
     *ours*: healthd could not look (no permission, no descriptors), which says nothing of the check.
+    *way*: what it says of the network between.
     """
 
     failure_class: FailureClass
     stage: Stage
     words: str = ""
     ours: bool = False
+    way: Way = Way.UNKNOWN
 
 
 class Reply(Struct, frozen=True):

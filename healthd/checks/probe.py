@@ -27,7 +27,7 @@ from healthd.checks.base import (
 from healthd.checks.names import Candidate, Names
 from healthd.checks.trust import Trust, refusal, valid_until_at
 from healthd.checks.wire import Deadline, DeadlinePassed, NotConnected, Wire, connect
-from healthd.model import FailureClass
+from healthd.model import FailureClass, Way
 
 #: How much of an answer's body is read; what is looked for must be in it.
 BODY_BYTES = 64 * 1024
@@ -60,6 +60,17 @@ _OURS_WORDS = {
     errno.ENOBUFS: "out of memory",
     errno.ENAMETOOLONG: "the socket's path is too long",
 }
+
+#: How far a connection came that was not made; what is not here found nobody.
+_WAYS = {
+    errno.ECONNREFUSED: Way.OPEN,
+    errno.ECONNRESET: Way.OPEN,
+    errno.ENETUNREACH: Way.NO_ROUTE,
+    errno.EADDRNOTAVAIL: Way.NO_ROUTE,
+    errno.EAFNOSUPPORT: Way.NO_ROUTE,
+}
+#: The same of a look whose limit passed in this stage; later ones have a connection.
+_WAYS_OF_THE_SILENT = {Stage.DNS: Way.NO_RESOLVER, Stage.CONNECT: Way.NO_ANSWER}
 
 _NO_AUTHORITIES = Trouble(FailureClass.TLS, Stage.TLS, "its authorities cannot be read", ours=True)
 
@@ -152,7 +163,7 @@ class _Course:
         self.stage = stage
 
     def give_up(self, failure_class: FailureClass, words: str, *, ours: bool = False) -> NoReturn:
-        raise _Troubled(Trouble(failure_class, self.stage, words, ours))
+        raise _Troubled(Trouble(failure_class, self.stage, words, ours, Way.OPEN))
 
     def reply(self, trouble: Trouble | None) -> Reply:
         took_us = self._took_us()
@@ -272,11 +283,13 @@ def _trouble(err: Exception, course: _Course) -> Trouble:
         case _Troubled():
             return err.trouble
         case DeadlinePassed():
-            return Trouble(FailureClass.TIMEOUT, stage)
+            way = _WAYS_OF_THE_SILENT.get(stage, Way.OPEN)
+            return Trouble(FailureClass.TIMEOUT, stage, way=way)
         case NotConnected():
             return _no_connection(err.error)
         case socket.gaierror():
-            return Trouble(FailureClass.DNS, stage, _name_words(err.errno))
+            way = Way.NO_RESOLVER if err.errno == socket.EAI_AGAIN else Way.UNKNOWN
+            return Trouble(FailureClass.DNS, stage, _name_words(err.errno), way=way)
         case ssl.SSLError():
             return Trouble(FailureClass.TLS, stage, refusal(err))
         case OSError() if stage == Stage.TLS:
@@ -284,7 +297,7 @@ def _trouble(err: Exception, course: _Course) -> Trouble:
         case OSError() if stage == Stage.DONE:
             return Trouble(FailureClass.BODY, stage, "the connection was broken")
         case OSError():
-            return Trouble(FailureClass.CONNECT, stage, "the connection was broken")
+            return Trouble(FailureClass.CONNECT, stage, "the connection was broken", way=Way.OPEN)
     # A name that no server can have (empty label, too long) is refused by Python, not by a peer.
     return Trouble(FailureClass.DNS, stage, "there is no such name", ours=True)
 
@@ -293,7 +306,8 @@ def _no_connection(error: int) -> Trouble:
     if words := _OURS_WORDS.get(error):
         return Trouble(FailureClass.CONNECT, Stage.CONNECT, words, ours=True)
     words = _CONNECT_WORDS.get(error) or errno.errorcode.get(error, f"error {error}")
-    return Trouble(FailureClass.CONNECT, Stage.CONNECT, words)
+    way = _WAYS.get(error, Way.NO_ANSWER)
+    return Trouble(FailureClass.CONNECT, Stage.CONNECT, words, way=way)
 
 
 def _name_words(error: int | None) -> str:

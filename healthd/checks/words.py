@@ -5,6 +5,8 @@ Never a word that came from the other side: that is private.
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from healthd.checks.base import Place, Reply, Stage, Tools, Trouble, could_not_run, excerpt, failing
 from healthd.model import HOUR_US, MINUTE_US, SECOND_US, FailureClass, Look
 
@@ -30,7 +32,8 @@ def no_answer(reply: Reply, trouble: Trouble, name: str, place: Place, tools: To
     summary = in_words(trouble, name, place, tools.limit_s)
     if trouble.ours:
         return could_not_run(summary)
-    return failing(trouble.failure_class, summary, excerpt(reply.received), reply.took_us)
+    look = failing(trouble.failure_class, summary, excerpt(reply.received), reply.took_us)
+    return replace(look, way=trouble.way)
 
 
 def in_words(trouble: Trouble, name: str, place: Place, limit_s: float) -> str:

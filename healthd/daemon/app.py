@@ -27,11 +27,13 @@ from healthd.daemon.holds import Holds
 from healthd.daemon.lookout import Lookout
 from healthd.daemon.looks import Looks
 from healthd.daemon.loop import Loop
+from healthd.daemon.network import Network
 from healthd.daemon.readiness import in_words
 from healthd.daemon.saving import Saver
 from healthd.daemon.session import Session
 from healthd.errors import HealthdError
 from healthd.host.polkit import authorize
+from healthd.judge.network import NETWORK
 from healthd.judge.repairing import HEALTHD
 from healthd.model import (
     Aspect,
@@ -117,6 +119,7 @@ class Daemon:
             self._listens,
             lambda: self.clock.now().wall_at,
         )
+        self.network = Network(self.loop.inbox, self.spawn)
         self.looks = Looks(
             self.loop.inbox,
             self.loop.story_of,
@@ -124,8 +127,15 @@ class Daemon:
             lambda: self.loop.policy.network,
             self.spawn,
             self._broke,
+            self.network.look,
         )
-        self.looks.declared = config.declared()
+        self._declare()
+
+    def _declare(self) -> None:
+        """Take up which checks the settings declare, and whether they need the network."""
+        self.looks.declared = self.config.declared()
+        policy = self.loop.policy
+        self.network.declare(self.looks.declared, network=policy.enabled and policy.network)
 
     def spawn(self, work: Coroutine[object, object, None]) -> None:
         self._group.create_task(work)
@@ -148,6 +158,8 @@ class Daemon:
             return
         if key in self.looks.declared:
             self.looks.begin(key, asked=True)
+        elif key == NETWORK:
+            self.network.look()
         elif self.session is not None and key.startswith(f"{Aspect.LIVENESS}:"):
             self.session.units.read_soon(story.name, asked=True)
 
@@ -165,7 +177,7 @@ class Daemon:
             self.say_settings()
             raise
         self.loop.policy = self.config.policy()
-        self.looks.declared = self.config.declared()
+        self._declare()
         if self.session is not None:
             await self.session.units.settings_changed()
         self.say_settings()
@@ -234,6 +246,8 @@ class Daemon:
             self.lookout.set(key, self.clock.steady_us() + _THAW_US)
         elif key in self.looks.declared:
             self.looks.begin(key)
+        elif key == NETWORK:
+            self.network.look()
         elif self.session is not None and key.startswith(f"{Aspect.LIVENESS}:"):
             self.session.units.read_soon(story.name, due=True)
 

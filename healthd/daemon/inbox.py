@@ -7,7 +7,7 @@ from collections import OrderedDict
 
 from msgspec.structs import replace
 
-from healthd.model import Event, Looked, ProviderMoved, UnitSeen
+from healthd.model import Event, LinkSeen, Looked, ProviderMoved, UnitSeen
 
 Slot = tuple[str, str, int]
 
@@ -31,6 +31,8 @@ class Inbox:
             case UnitSeen():
                 slot = (story, "unit", 0)
                 event = _joined(self._events.get(slot), event)
+            case LinkSeen():
+                slot = (story, "link", 0)
             case ProviderMoved(back=back):
                 slot = (story, "back" if back else "moved", 0)
             case _:

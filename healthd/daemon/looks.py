@@ -9,6 +9,7 @@ from healthd.checks.kinds import look as look_at
 from healthd.checks.tools import Toolbox
 from healthd.daemon.inbox import Inbox
 from healthd.errors import HealthdError
+from healthd.judge.network import fell_short
 from healthd.model import (
     SECOND_US,
     CheckKey,
@@ -32,7 +33,8 @@ NETWORK_OFF = Look(
 
 
 class Looks:
-    """Holds what is declared and which looks are under way."""
+    """Holds what is declared and which looks are under way. *doubt_network* is called when another
+    machine was not reached."""
 
     def __init__(
         self,
@@ -42,6 +44,7 @@ class Looks:
         network: Callable[[], bool],
         spawn: Spawn,
         broke: Callable[[str], None],
+        doubt_network: Callable[[], None],
     ) -> None:
         self.declared: dict[CheckKey, DeclaredCheck] = {}
         self._inbox = inbox
@@ -50,6 +53,7 @@ class Looks:
         self._network = network
         self._spawn = spawn
         self._broke = broke
+        self._doubt_network = doubt_network
         self._under_way: set[CheckKey] = set()
 
     def begin(self, key: CheckKey, *, asked: bool = False) -> None:
@@ -80,6 +84,8 @@ class Looks:
         finally:
             self._under_way.discard(key)
         self._put(key, look, invocation, asked=asked)
+        if declared.check.remote and fell_short(look):
+            self._doubt_network()
 
     def _invocation(self, key: CheckKey) -> str:
         story = self._story_of(key)

@@ -6,6 +6,9 @@ from zlib import crc32
 
 from healthd.model import Idle, Incident, Now, Phase, Reason, State, Watch
 
+#: Kinds that something calls for: systemd's signals, or a remote check that fails.
+_CALLED = frozenset({"unit", "network"})
+
 
 def next_due(watch: Watch, incident: Incident | None, now: Now, until_us: int) -> int:
     """Steady instant of the next look, 0 = none of its own (a unit check at rest: signals and the
@@ -14,7 +17,7 @@ def next_due(watch: Watch, incident: Incident | None, now: Now, until_us: int) -
     rules = watch.check.rules
     if brisk(watch, incident):
         due = now.steady_us + rules.retry_us
-    elif watch.check.kind == "unit":
+    elif watch.check.kind in _CALLED:
         due = 0
     else:
         due = on_grid(watch.check.key, rules.every_us, now.steady_us)

@@ -17,6 +17,7 @@ from healthd.judge.holding import released
 from healthd.judge.incident import close
 from healthd.judge.liveness import liveness
 from healthd.judge.looking import at_rest, take
+from healthd.judge.network import NETWORK, asked_again, network_look, remote_watches
 from healthd.judge.providers import hangs_on_others, liveness_of
 from healthd.judge.recording import give_up_on_pending, repair_finished, restart_asked
 from healthd.judge.turn import Turn
@@ -32,6 +33,7 @@ from healthd.model import (
     Froze,
     HoldsChanged,
     Idle,
+    LinkSeen,
     Look,
     LookAt,
     Looked,
@@ -70,7 +72,7 @@ _DECIDING = (
 
 def judge(story: Story, event: Event, scene: Scene) -> tuple[Story, tuple[Effect, ...]]:
     """The story after *event*, and what must be done: saved first, then acted on, in this order."""
-    if scene.frozen and isinstance(event, Looked | UnitSeen):
+    if scene.frozen and isinstance(event, Looked | UnitSeen | LinkSeen):
         # What is seen of a machine that stops says nothing of it.
         return story, ()
     turn = Turn(story, scene)
@@ -106,8 +108,8 @@ def _take_in(turn: Turn, event: Event) -> None:
             declared(turn, event)
         case HoldsChanged():
             pass
-        case ProviderMoved():
-            _provider_moved(turn, event)
+        case LinkSeen() | ProviderMoved():
+            _around_it(turn, event)
         case _:
             assert_never(event)
 
@@ -120,6 +122,14 @@ def _paused(turn: Turn, event: Woken | Froze | Thawed) -> None:
             froze(turn)
         case Thawed():
             thawed(turn, event.away_us)
+
+
+def _around_it(turn: Turn, event: LinkSeen | ProviderMoved) -> None:
+    match event:
+        case LinkSeen():
+            _link_seen(turn, event)
+        case ProviderMoved():
+            _provider_moved(turn, event)
 
 
 def _follow_holds(turn: Turn) -> None:
@@ -217,6 +227,17 @@ def _provider_moved(turn: Turn, event: ProviderMoved) -> None:
     for watch in turn.story.watches:
         if hangs_on_others(watch):
             turn.effects.append(LookAt(watch.check.key, now_us))
+
+
+def _link_seen(turn: Turn, event: LinkSeen) -> None:
+    """The machine's way out was read: what that says with the last looks of the remote checks."""
+    watch = turn.watch(NETWORK)
+    if watch is None:
+        return
+    remote = remote_watches(turn.scene.stories)
+    take(turn, watch, network_look(event.link, remote))
+    for key in asked_again(event.link, remote):
+        turn.effects.append(LookAt(key, turn.scene.now.steady_us))
 
 
 def _watched_from_now_on(turn: Turn) -> None:

@@ -14,6 +14,7 @@ from healthd.judge.incident import (
     step,
     was_engaged,
 )
+from healthd.judge.network import way_of
 from healthd.judge.providers import open_incident_of
 from healthd.judge.recording import make_attempt
 from healthd.judge.repairing import Engage, Try, Wait, next_step, pending
@@ -130,6 +131,7 @@ def _judged(turn: Turn, watch: Watch, look: Look, *, counts: bool) -> Watch:
         present=True,
         last_outcome=look.outcome,
         last_reason=look.reason,
+        way=way_of(look) if watch.check.remote else watch.way,
         until_us=min((t for t in (look.until_us, waits.until_us if waits else 0) if t), default=0),
         wait_until_us=waits.grace_until_us if waits else 0,
     )

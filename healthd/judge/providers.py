@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from msgspec import Struct
 
 from healthd.judge.life import UP, restarts_by_itself
+from healthd.judge.network import NETWORK
 from healthd.model import (
     HOUR_US,
     Aspect,
@@ -57,8 +58,10 @@ def needs_of(story: Story, check: Check) -> tuple[str, ...]:
 
 
 def needs_of_story(story: Story) -> frozenset[str]:
-    """Every unit that any check of *story* depends on, or that it fell with."""
+    """Whatever any check of *story* depends on, or that it fell with."""
     needs = {name for watch in story.watches for name in needs_of(story, watch.check)}
+    if any(watch.check.remote for watch in story.watches):
+        needs.add(NETWORK)
     last = story.run.last
     return frozenset({*needs, last.by} if last is not None and last.by else needs)
 
@@ -90,6 +93,14 @@ def root(story: Story, watch: Watch, stories: Mapping[str, Story], now: Now) -> 
 def roots_below(name: str, waiter: Story, stories: Mapping[str, Story], now: Now) -> Root | None:
     """The root at the unit *name* or beneath it."""
     return next(iter(_below(name, waiter, stories, now, {waiter.name})), None)
+
+
+def network_root(waiter: Story, stories: Mapping[str, Story], now: Now) -> Root | None:
+    """The check of the machine's network, while that keeps those waiting who need it."""
+    network = stories.get(NETWORK)
+    if network is None:
+        return None
+    return next((r for w in network.watches if (r := _holds(network, w, waiter, now))), None)
 
 
 def _below(

@@ -10,7 +10,16 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
-from healthd.judge.providers import Root, liveness_of, root, roots_below, stopped_need, story_of
+from healthd.judge.network import fell_short
+from healthd.judge.providers import (
+    Root,
+    liveness_of,
+    network_root,
+    root,
+    roots_below,
+    stopped_need,
+    story_of,
+)
 from healthd.judge.wording import subject
 from healthd.model import (
     Aspect,
@@ -60,6 +69,8 @@ def waiting(story: Story, watch: Watch, look: Look, scene: Scene) -> Waiting | N
         return None
     now_us = scene.now.steady_us
     holds = _own_unit(story, watch) or root(story, watch, scene.stories, scene.now)
+    if holds is None and watch.check.remote and fell_short(look):
+        holds = network_root(story, scene.stories, scene.now)
     if holds is not None:
         # What has only not been looked at yet was never away: no grace for its return.
         grace_until_us = now_us if holds.unseen else 0

@@ -11,6 +11,7 @@ from itertools import pairwise
 from typing import assert_never
 
 from healthd.judge.exits import exit_in_words, signal_name
+from healthd.judge.network import NETWORK, REMEDY
 from healthd.model import (
     HOUR_US,
     MINUTE_US,
@@ -164,6 +165,8 @@ def remedy(check: Check, facts: UnitFacts | None, stopped: str = "") -> str:
         return f"systemctl start {_quoted(stopped)}"
     if check.repair_unit:
         return f"systemctl start {_quoted(check.repair_unit)}"
+    if check.key == NETWORK:
+        return REMEDY
     if not check.unit:
         return f"healthctl show {_quoted(check.key)}"
     unit = _quoted(check.unit)

@@ -38,6 +38,7 @@ from healthd.model.events import (
     Event,
     Froze,
     HoldsChanged,
+    LinkSeen,
     Looked,
     ProviderMoved,
     RepairFinished,
@@ -48,6 +49,7 @@ from healthd.model.events import (
 )
 from healthd.model.holds import Hold
 from healthd.model.incidents import Attempt, Evidence, Incident, Notice, PastIncident, Telling
+from healthd.model.network import Link, Way
 from healthd.model.rows import AttemptRow, CheckRow, HoldRow, IncidentRow, TellingRow
 from healthd.model.signals import (
     BootFinished,
@@ -136,6 +138,8 @@ __all__ = [
     "JobNew",
     "JobRemoved",
     "JobStop",
+    "Link",
+    "LinkSeen",
     "LoadState",
     "Look",
     "LookAt",
@@ -180,6 +184,7 @@ __all__ = [
     "Urgency",
     "Verdict",
     "Watch",
+    "Way",
     "Withdraw",
     "Woken",
 ]

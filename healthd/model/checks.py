@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
+from healthd.model.network import Way
 from healthd.model.words import (
     MINUTE_US,
     SECOND_US,
@@ -58,7 +59,8 @@ class Look(Struct, frozen=True):
 
     *summary* is one line in healthd's own words and may be read by anybody; *private* is what the
     check itself said (bounded by the kind, at most 4 KiB) and goes to evidence only.
-    *until_us* is the steady instant at which time alone may change this look, 0 = never.
+    *until_us* is the steady instant at which time alone may change this look, 0 = never. *way*: how
+    far it came, where the kind knows.
     """
 
     outcome: Outcome
@@ -68,6 +70,7 @@ class Look(Struct, frozen=True):
     private: str = ""
     took_us: int = 0
     until_us: int = 0
+    way: Way = Way.UNKNOWN
 
 
 class Verdict(Struct, frozen=True):

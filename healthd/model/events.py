@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from healthd.model.checks import Check, Look
+from healthd.model.network import Link
 from healthd.model.units import End, UnitFacts
 from healthd.model.words import AttemptId, AttemptResult, CheckKey, Edition, IncidentId
 
@@ -107,6 +108,12 @@ class Declared(Struct, frozen=True, tag=True):
     checks: tuple[Check, ...]
 
 
+class LinkSeen(Struct, frozen=True, tag=True):
+    """The machine's way out, read just now: something could not be reached."""
+
+    link: Link
+
+
 class HoldsChanged(Struct, frozen=True, tag=True):
     """A hold on the story's unit began or ended; the scene says what there is now."""
 
@@ -124,5 +131,6 @@ Event = (
     | HoldsChanged
     | Froze
     | Thawed
+    | LinkSeen
     | ProviderMoved
 )

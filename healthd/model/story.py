@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from healthd.model.checks import Check, Verdict
 from healthd.model.incidents import Attempt, Incident, PastIncident
+from healthd.model.network import Way
 from healthd.model.units import Run, UnitFacts
 from healthd.model.words import (
     HOUR_US,
@@ -29,7 +30,8 @@ class Watch(Struct, frozen=True):
     that counted. *present*: it has been looked at and there is something to judge; readers see no
     other. *released_until_us*: the end of the grace after a hold or a freeze, *released_from* says
     which. *unwatched*: no look yet since a freeze. *wait_until_us*: its provider is
-    well again, and until then it may come up too.
+    well again, and until then it may come up too. *way*: how far the last look at another machine
+    came.
     """
 
     check: Check
@@ -50,6 +52,7 @@ class Watch(Struct, frozen=True):
     present: bool = False
     last_outcome: Outcome = Outcome.NOT_JUDGED
     last_reason: Reason = Reason.UNKNOWN
+    way: Way = Way.UNKNOWN
 
 
 class Story(Struct, frozen=True):

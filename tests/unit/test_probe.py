@@ -18,7 +18,7 @@ from healthd.checks.names import Candidate, Names
 from healthd.checks.probe import BODY_BYTES, Prober
 from healthd.checks.shared import THREADS, Shared
 from healthd.checks.wire import Deadline, DeadlinePassed, _is_itself
-from healthd.model import FailureClass
+from healthd.model import FailureClass, Way
 from tests.unit.loopback import (
     AMPLE_S,
     Certificates,
@@ -321,14 +321,14 @@ async def test_several_places_are_one_service() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "words"),
+    ("error", "words", "way"),
     [
-        (socket.EAI_NONAME, "the name is not known"),
-        (socket.EAI_AGAIN, "the resolver does not answer"),
-        (socket.EAI_FAIL, "the name cannot be looked up"),
+        (socket.EAI_NONAME, "the name is not known", Way.UNKNOWN),
+        (socket.EAI_AGAIN, "the resolver does not answer", Way.NO_RESOLVER),
+        (socket.EAI_FAIL, "the name cannot be looked up", Way.UNKNOWN),
     ],
 )
-async def test_a_name_without_address_is_of_class_dns(error: int, words: str) -> None:
+async def test_a_name_without_address_is_of_class_dns(error: int, words: str, way: Way) -> None:
     """It is the resolver's or the zone's trouble, not the service's."""
 
     def resolver(place: Place) -> tuple[Candidate, ...]:
@@ -336,6 +336,8 @@ async def test_a_name_without_address_is_of_class_dns(error: int, words: str) ->
 
     reply = await Prober(Names(resolver)).probe(Probe(here(80, "x.example"), GET), AMPLE_S)
     assert why(reply) == (FailureClass.DNS, Stage.DNS, words)
+    assert reply.trouble is not None
+    assert reply.trouble.way is way
 
 
 def test_a_connection_to_itself_is_none() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from healthd.checks import tcp
-from healthd.model import Endpoint, FailureClass, Look, Outcome, Reason, TcpSpec, UnitName
+from healthd.model import Endpoint, FailureClass, Look, Outcome, Reason, TcpSpec, UnitName, Way
 from tests.unit.loopback import AMPLE_S, endpoint, free_port, hang, served, tools
 
 SHORT_S = 0.15
@@ -115,3 +115,13 @@ async def test_an_endpoint_that_nobody_knows_is_not_judged() -> None:
     """A .socket unit that is gone is no outage of what it was for."""
     spec = TcpSpec(Endpoint("web", unit=UnitName("gone.socket")))
     assert (await tcp.look(spec, tools())).outcome == Outcome.NOT_JUDGED
+
+
+async def test_a_look_says_how_far_it_came() -> None:
+    """A refusal came over the network, and silence after the connection too."""
+    refused = await look(free_port())
+    async with served(hang) as port:
+        silent = await look(port, expect=b"hello", limit_s=SHORT_S)
+    assert refused.failure_class is FailureClass.CONNECT
+    assert silent.failure_class is FailureClass.TIMEOUT
+    assert (refused.way, silent.way) == (Way.OPEN, Way.OPEN)

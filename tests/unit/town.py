@@ -9,6 +9,7 @@ from itertools import count
 from msgspec.structs import replace
 
 from healthd.judge.endings import Endings
+from healthd.judge.network import NETWORK, fell_short, network_check
 from healthd.judge.providers import Dependents
 from healthd.model import (
     SECOND_US,
@@ -22,6 +23,8 @@ from healthd.model import (
     How,
     JobNew,
     JobRemoved,
+    Link,
+    LinkSeen,
     Look,
     LookAt,
     Looked,
@@ -63,7 +66,8 @@ def ready(unit: str, needs: tuple[str, ...] | None = None) -> Check:
 class Town:
     """*requires*: each unit with those that systemd says it cannot be without. All of them run.
 
-    *serves*: what a look at the readiness of a unit finds. *kind*: the play of each story.
+    *serves*: what a look at the readiness of a unit finds. *kind*: the play of each story. Where a
+    check is remote, the network is judged too: *link* is the way out.
     """
 
     def __init__(
@@ -81,6 +85,7 @@ class Town:
         self.plays: dict[str, Play] = {}
         self.facts: dict[str, UnitFacts] = {}
         self.serves: dict[str, Callable[[], Look]] = {}
+        self.link = Link(routes=("eth0",))
         self.dependents = Dependents()
         self.endings = Endings()
         self._numbers = count(1)
@@ -109,6 +114,11 @@ class Town:
             )
             self.endings.prime(self.facts[unit])
             self.settle(unit)
+        if any(check.remote for check in checks):
+            story = Story(name=NETWORK)
+            self.plays[NETWORK] = kind(checks=(network_check(),), story=story, stories=self.stories)
+            self._acted[NETWORK] = 0
+            self.settle(NETWORK)
         self._reconcile()
         self.run(60)
 
@@ -137,18 +147,22 @@ class Town:
         heapq.heappush(self._heap, (self.now_us + us, next(self._numbers), act))
 
     def _reconcile(self) -> None:
-        for unit in self.plays:
+        for unit in self.facts:
             self.put(unit, UnitSeen(self.facts[unit], fresh=True, due=True))
         self.after_us(_RECONCILE_US, self._reconcile)
 
     def look(self, key: CheckKey) -> None:
         """The look at a check, which is due now."""
         unit = key.partition(":")[2]
-        if key.startswith(f"{Aspect.LIVENESS}:"):
+        if key == NETWORK:
+            self.put(NETWORK, LinkSeen(self.link))
+        elif key.startswith(f"{Aspect.LIVENESS}:"):
             self.put(unit, UnitSeen(self.facts[unit], fresh=True, due=True))
         else:
             found = self.serves.get(unit, lambda: OK)()
             self.put(unit, Looked(key, found, self.facts[unit].invocation))
+            if NETWORK in self.plays and fell_short(found):
+                self.after_us(_READ_US, lambda: self.look(NETWORK))
 
     def put(self, unit: str, event: Event) -> None:
         """Judge one event, and all that follows from it."""
@@ -272,8 +286,8 @@ class Town:
     # ---- what came of it
 
     def watch(self, key: str) -> Watch:
-        unit = key.partition(":")[2]
-        return next(w for w in self.stories[unit].watches if w.check.key == key)
+        story = self.stories.get(key) or self.stories[key.partition(":")[2]]
+        return next(w for w in story.watches if w.check.key == key)
 
     def face(self, key: str) -> tuple[str, str]:
         """State and reason of a check."""
