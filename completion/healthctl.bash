@@ -16,7 +16,7 @@ _healthctl_names() {
 }
 
 _healthctl() {
-    local verbs="status checks incidents show look restart monitor verify version"
+    local verbs="status checks incidents show look restart hold monitor verify version"
     local options="--json --no-pager --no-legend --quiet --no-ask-password --help"
     local cur=$2 verb="" word words cword
     # A key holds a colon, at which readline would begin another word.
@@ -26,9 +26,11 @@ _healthctl() {
         words=("${COMP_WORDS[@]}") cword=$COMP_CWORD
     fi
     for word in "${words[@]:1:cword-1}"; do
-        [[ " $verbs " == *" $word "* ]] && { verb=$word; break; }
+        [[ $verb == hold && $word == -- ]] && { _healthctl_command; return; }
+        [[ -z $verb && " $verbs " == *" $word "* ]] && verb=$word
     done
     [[ $verb == incidents ]] && options+=" --open --limit"
+    [[ $verb == hold ]] && options+=" --why --for"
     COMPREPLY=()
     case $cur,$verb in
         -*) mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur") ;;
@@ -36,11 +38,23 @@ _healthctl() {
         *,verify) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
         *,status | *,show) _healthctl_among "$cur" keys units incidents ;;
         *,look) _healthctl_among "$cur" keys units ;;
-        *,restart) _healthctl_among "$cur" units ;;
+        *,restart | *,hold) _healthctl_among "$cur" units ;;
     esac
     if declare -F __ltrim_colon_completions >/dev/null; then
         __ltrim_colon_completions "$cur"
     fi
+}
+
+_healthctl_command() {
+    # What stands after `hold UNIT --` is completed as a command line of its own.
+    local index
+    for index in "${!COMP_WORDS[@]}"; do
+        if [[ ${COMP_WORDS[index]} == -- ]] && declare -F _command_offset >/dev/null; then
+            _command_offset $((index + 1))
+            return
+        fi
+    done
+    mapfile -t COMPREPLY < <(compgen -c -- "${COMP_WORDS[COMP_CWORD]}")
 }
 
 _healthctl_among() {

@@ -61,8 +61,6 @@ class Holds:
 
     def rows(self) -> tuple[HoldRow, ...]:
         """What readers see of them, oldest first."""
-        now = self._clock.now()
-        wall_minus_steady_us = now.wall_at - now.steady_us
         return tuple(
             HoldRow(
                 id=h.id,
@@ -70,8 +68,8 @@ class Holds:
                 why=h.why,
                 pid=h.pid,
                 uid=h.uid,
-                since=h.at_us + wall_minus_steady_us,
-                until=h.until_us + wall_minus_steady_us,
+                since=h.at,
+                until=h.at + h.until_us - h.at_us,
             )
             for h in self._holds.values()
         )
@@ -85,7 +83,7 @@ class Holds:
         """
         async with self._one_at_a_time:
             self._refuse_too_many(uid)
-            now_us = self._clock.steady_us()
+            now = self._clock.now()
             end, theirs = os.pipe()
             given = Descriptor(theirs)
             try:
@@ -96,8 +94,9 @@ class Holds:
                         why=harmless(why),
                         pid=pid,
                         uid=uid,
-                        at_us=now_us,
-                        until_us=now_us + (for_us or CEILING_US),
+                        at=now.wall_at,
+                        at_us=now.steady_us,
+                        until_us=now.steady_us + (for_us or CEILING_US),
                     )
                 )
             except BaseException:

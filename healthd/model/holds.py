@@ -10,7 +10,7 @@ from healthd.model.words import HoldId, UnitName
 class Hold(Struct, frozen=True):
     """One hold. *units* are Ids; *why* is the caller's word, made harmless, for everybody to read.
 
-    *pid* and *uid* are the bus's word of the caller. *at_us* and *until_us* are steady instants.
+    *pid* and *uid* are the bus's word of the caller. It began *at*, which is *at_us*.
     """
 
     id: HoldId
@@ -18,6 +18,7 @@ class Hold(Struct, frozen=True):
     why: str
     pid: int
     uid: int
+    at: int
     at_us: int
     until_us: int
 

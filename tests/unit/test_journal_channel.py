@@ -73,7 +73,7 @@ INCIDENT = Incident(
 )
 ATTEMPT = Attempt(AttemptId(7), 3, 3, "restart-unit", "healthd", NGINX)
 STORY = Story("nginx.service", watches=(Watch(CHECK, RED),), incidents=(INCIDENT,))
-HOLD = Hold(HoldId(7), (NGINX,), "pg_upgrade", pid=812, uid=0, at_us=1, until_us=2)
+HOLD = Hold(HoldId(7), (NGINX,), "pg_upgrade", pid=812, uid=0, at=1, at_us=1, until_us=2)
 NOTICE = Notice(
     id="incident-42",
     incident=IncidentId(42),
