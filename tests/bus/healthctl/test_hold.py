@@ -27,8 +27,9 @@ def hold(*words: str) -> subprocess.CompletedProcess[str]:
 
 def begun(*words: str) -> subprocess.Popen[str]:
     """Start it with a command that says a line, and wait for that line."""
+    pipe = subprocess.PIPE
     holder = subprocess.Popen(
-        [*PROGRAM, "hold", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*PROGRAM, "hold", *words], stdin=pipe, stdout=pipe, stderr=pipe, text=True
     )
     assert holder.stdout is not None
     assert holder.stdout.readline() == "here\n"
@@ -101,8 +102,9 @@ def test_an_interrupt_is_the_command_s_to_heed(healthd: StandIn) -> None:
     holder = begun("nginx", "--", "sh", "-c", "echo here; read line; exit 5")
     holder.send_signal(signal.SIGINT)
     assert is_held(healthd)
-    holder.kill()
-    holder.wait(LIMIT_S)
+    # Only now has the command what it waits for.
+    holder.communicate("go on\n", timeout=LIMIT_S)
+    assert holder.returncode == 5
 
 
 def test_the_command_s_own_signals_are_as_they_were(healthd: StandIn) -> None:
