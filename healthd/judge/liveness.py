@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from msgspec.structs import replace
+
 from healthd.judge import resting
 from healthd.judge.life import CLEAN_RESULTS, DOWN, UP, restarts_by_itself
 from healthd.judge.run import DAY_US, counted_ends
@@ -79,10 +81,10 @@ def liveness(
     after its provider is back. *stories*: all of them, for what this unit needs or fell with.
     """
     sight = Sight(facts, run, now, policy, declared, grace_us, stories)
-    for row in ROWS:
+    for row, rule in RULES:
         look = row(sight)
         if look is not None:
-            return None if look is NO_CHECK else look
+            return None if look is NO_CHECK else replace(look, rule=rule)
     return keep("systemd shows a state that healthd does not know")
 
 
@@ -245,6 +247,9 @@ ROWS: tuple[Row, ...] = (
     resting.ended_by_itself,
     resting.undecided,
 )
+
+#: Each row with its own words, for whoever asks by which rule a unit was judged.
+RULES = tuple((row, " ".join((row.__doc__ or row.__name__).split())) for row in ROWS)
 
 
 def _activating(sight: Sight) -> Look:

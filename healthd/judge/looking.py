@@ -19,6 +19,7 @@ from healthd.judge.providers import open_incident_of
 from healthd.judge.recording import make_attempt
 from healthd.judge.repairing import Engage, Try, Wait, next_step, pending
 from healthd.judge.telling import again_if_due, closed, engage
+from healthd.judge.trail import noted
 from healthd.judge.turn import Turn
 from healthd.judge.verdict import LOOKS_KEPT, Standing, remember, verdict, waits_on
 from healthd.judge.waiting import Waiting, as_its_unit, named, waiting
@@ -132,6 +133,7 @@ def _judged(turn: Turn, watch: Watch, look: Look, *, counts: bool) -> Watch:
         last_outcome=look.outcome,
         last_reason=look.reason,
         way=way_of(look) if watch.check.remote else watch.way,
+        trail=noted(watch.trail, look, said, now, counts=counts),
         until_us=min((t for t in (look.until_us, waits.until_us if waits else 0) if t), default=0),
         wait_until_us=waits.grace_until_us if waits else 0,
     )

@@ -12,6 +12,7 @@ from healthd.model.checks import (
     ExecSpec,
     HttpSpec,
     Look,
+    Observed,
     Rules,
     Spec,
     TcpSpec,
@@ -48,9 +49,18 @@ from healthd.model.events import (
     Woken,
 )
 from healthd.model.holds import Hold
-from healthd.model.incidents import Attempt, Evidence, Incident, Notice, PastIncident, Telling
+from healthd.model.incidents import (
+    Attempt,
+    Dated,
+    Evidence,
+    Incident,
+    Neighbour,
+    Notice,
+    PastIncident,
+    Telling,
+)
 from healthd.model.network import Link, Way
-from healthd.model.rows import AttemptRow, CheckRow, HoldRow, IncidentRow, TellingRow
+from healthd.model.rows import AttemptRow, CheckRow, HoldRow, IncidentRow, TellingRow, WhyRow
 from healthd.model.signals import (
     BootFinished,
     JobNew,
@@ -110,6 +120,7 @@ __all__ = [
     "CheckRow",
     "Closing",
     "CrashLoop",
+    "Dated",
     "Declared",
     "DeclaredCheck",
     "Delivered",
@@ -144,8 +155,10 @@ __all__ = [
     "Look",
     "LookAt",
     "Looked",
+    "Neighbour",
     "Notice",
     "Now",
+    "Observed",
     "Outcome",
     "OwnerChanged",
     "PastIncident",
@@ -185,6 +198,7 @@ __all__ = [
     "Verdict",
     "Watch",
     "Way",
+    "WhyRow",
     "Withdraw",
     "Woken",
 ]

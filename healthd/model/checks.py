@@ -60,7 +60,8 @@ class Look(Struct, frozen=True):
     *summary* is one line in healthd's own words and may be read by anybody; *private* is what the
     check itself said (bounded by the kind, at most 4 KiB) and goes to evidence only.
     *until_us* is the steady instant at which time alone may change this look, 0 = never. *way*: how
-    far it came, where the kind knows.
+    far it came, where the kind knows. *rule* says in public words by which
+    rule it found that, "" = by that of its kind.
     """
 
     outcome: Outcome
@@ -71,6 +72,7 @@ class Look(Struct, frozen=True):
     took_us: int = 0
     until_us: int = 0
     way: Way = Way.UNKNOWN
+    rule: str = ""
 
 
 class Verdict(Struct, frozen=True):
@@ -83,6 +85,25 @@ class Verdict(Struct, frozen=True):
     streak: int = 0
     failure_class: FailureClass | None = None
     waiting_on: CheckKey = CheckKey("")
+
+
+class Observed(Struct, frozen=True):
+    """Looks one after the other that came to the same: what they found, what was said of it.
+
+    *found* is the looks' own reason, *state* and *reason* the verdict's; *summary* and *rule* are
+    those of the last of them. Public. *last_at* and *times* of looks that changed nothing are not
+    stored at once.
+    """
+
+    first_at: int
+    last_at: int
+    times: int
+    outcome: Outcome
+    found: Reason
+    state: State
+    reason: Reason
+    summary: str
+    rule: str = ""
 
 
 class Endpoint(Struct, frozen=True):

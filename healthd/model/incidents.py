@@ -14,6 +14,7 @@ from healthd.model.words import (
     IncidentId,
     Phase,
     Reason,
+    State,
     UnitName,
     Urgency,
 )
@@ -99,14 +100,37 @@ class Notice(Struct, frozen=True):
     at: int
 
 
+class Dated(Struct, frozen=True):
+    """Something of the machine and when it changed, wall clock."""
+
+    at: int
+    what: str
+
+
+class Neighbour(Struct, frozen=True):
+    """What healthd said of a provider's liveness at one instant."""
+
+    unit: UnitName
+    state: State
+    reason: Reason
+    summary: str = ""
+
+
 class Evidence(Struct, frozen=True):
-    """What was seen when an incident opened, before a repair could destroy it. Private."""
+    """What was seen when an incident opened, before a repair could destroy it. Private, bounded.
+
+    *log*: the last lines of that invocation. *look*: what the check itself said. *files*: those
+    that make the unit, by name. *changes*: what changed on the machine before, oldest first.
+    """
 
     incident: IncidentId
     taken_at: int
     facts: dict[str, str] = {}
     log: tuple[str, ...] = ()
     look: str = ""
+    files: tuple[Dated, ...] = ()
+    changes: tuple[Dated, ...] = ()
+    providers: tuple[Neighbour, ...] = ()
 
 
 class PastIncident(Struct, frozen=True):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from healthd.model.checks import Observed
+
 
 class CheckRow(Struct, frozen=True):
     """One check as readers see it; times are wall µs, `failure_class` is `class` in JSON.
@@ -81,3 +83,30 @@ class IncidentRow(Struct, frozen=True):
     found: bool = False
     held_under: int = 0
     remedy: str = ""
+
+
+class WhyRow(Struct, frozen=True):
+    """Why healthd says what it says of one check, in public words; times are wall µs, 0 = never.
+
+    *rule*: what the last look went by. *judged*: how the verdict came of it. *tried*: what is next
+    for its open incident. *notice*: what the owner was told, or why nothing. *looks*: what the last
+    looks found, oldest first.
+    """
+
+    key: str
+    unit: str
+    state: str
+    reason: str
+    summary: str
+    since: int
+    judged: str
+    rule: str = ""
+    waiting_on: str = ""
+    incident: int = 0
+    tried: str = ""
+    notice: str = ""
+    told: int = 0
+    again: int = 0
+    looked: int = 0
+    next_look: int = 0
+    looks: tuple[Observed, ...] = ()

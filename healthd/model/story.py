@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from healthd.model.checks import Check, Verdict
+from healthd.model.checks import Check, Observed, Verdict
 from healthd.model.incidents import Attempt, Incident, PastIncident
 from healthd.model.network import Way
 from healthd.model.units import Run, UnitFacts
@@ -31,7 +31,8 @@ class Watch(Struct, frozen=True):
     other. *released_until_us*: the end of the grace after a hold or a freeze, *released_from* says
     which. *unwatched*: no look yet since a freeze. *wait_until_us*: its provider is
     well again, and until then it may come up too. *way*: how far the last look at another machine
-    came.
+    came. *trail*: what the last looks found, oldest first, for whoever asks why; it decides
+    nothing.
     """
 
     check: Check
@@ -53,6 +54,7 @@ class Watch(Struct, frozen=True):
     last_outcome: Outcome = Outcome.NOT_JUDGED
     last_reason: Reason = Reason.UNKNOWN
     way: Way = Way.UNKNOWN
+    trail: tuple[Observed, ...] = ()
 
 
 class Story(Struct, frozen=True):
