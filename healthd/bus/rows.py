@@ -8,7 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from healthd.bus.message import Variant
-from healthd.model import Aspect, CheckKey, CheckRow, Evidence, HoldRow, IncidentRow, Notice
+from healthd.model import (
+    Aspect,
+    AttemptRow,
+    CheckKey,
+    CheckRow,
+    Evidence,
+    HoldRow,
+    IncidentRow,
+    Notice,
+)
 
 GONE = "gone"
 
@@ -66,10 +75,7 @@ def alert(row: CheckRow) -> Row:
 
 def incident(row: IncidentRow) -> Row:
     """`(tsssttsuua{sv})`."""
-    tried = [
-        (a.at, a.repairer, a.by, a.result, {"detail": Variant("s", a.detail)} if a.detail else {})
-        for a in row.tried
-    ]
+    tried = [(a.at, a.repairer, a.by, a.result, _of_attempt(a)) for a in row.tried]
     more: dict[str, Variant] = {
         "reason": Variant("s", row.reason),
         "tried": Variant("a(tsssa{sv})", tried),
@@ -95,6 +101,15 @@ def incident(row: IncidentRow) -> Row:
         row.notices,
         more,
     )
+
+
+def _of_attempt(row: AttemptRow) -> dict[str, Variant]:
+    more = {}
+    if row.detail:
+        more["detail"] = Variant("s", row.detail)
+    if row.along:
+        more["along"] = Variant("as", row.along)
+    return more
 
 
 def incidents(rows: Iterable[IncidentRow]) -> list[Row]:

@@ -297,6 +297,8 @@ def _standing(incident: Incident) -> str:
 
 def _attempt_made(attempt: Attempt, key: CheckKey, after: Story) -> Entry:
     what = f"{attempt.repairer} of {attempt.unit} by {attempt.by}"
+    if attempt.along:
+        what = f"{what}, which takes along {', '.join(attempt.along)}"
     said = f"attempt {_number(attempt, after)} for {key}: {what}"
     return (
         *_head(Kind.ATTEMPT_MADE, Priority.NOTICE, said),

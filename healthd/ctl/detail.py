@@ -31,6 +31,7 @@ def check_block(row: Check, screen: Screen) -> list[str]:
                 ("Failing", _words(streak)),
                 ("Restarts", _words(restarts)),
                 ("Waiting on", _words(row["waiting_on"])),
+                ("A restart takes", _words(", ".join(row["takes_along"] or ()) or None)),
                 ("Next look", _instant(row["next_look"], screen)),
                 ("Incident", _words(row["incident"])),
                 ("Remedy", _words(row["remedy"], "bold")),
@@ -115,6 +116,8 @@ def _tried(row: Incident) -> list[Cell]:
         words += attempt["result"] or "under way"
         if attempt["detail"]:
             words += f" ({attempt['detail']})"
+        if attempt["along"]:
+            words += f", with {', '.join(attempt['along'])}"
         cells.append(Cell(clean(words)))
     return cells or [Cell("nothing")]
 

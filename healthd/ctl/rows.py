@@ -37,6 +37,7 @@ Check = TypedDict(
         "waiting_on": str | None,
         "incident": int | None,
         "remedy": str | None,
+        "takes_along": list[str] | None,
         "next_look": int | None,
     },
 )
@@ -50,6 +51,7 @@ class Tried(TypedDict):
     by: str
     result: str | None
     detail: str | None
+    along: list[str] | None
 
 
 class Told(TypedDict):
@@ -137,6 +139,7 @@ def check(row: CheckRow) -> Check:
         "waiting_on": waiting_on or None,
         "incident": _number(more, "incident"),
         "remedy": _text(more, "remedy"),
+        "takes_along": _names(more, "takes_along"),
         "next_look": _number(more, "next_look"),
     }
     return cast(Check, {**known, **_unknown(more, known)})
@@ -199,8 +202,14 @@ def setup(checks: list[Check]) -> Setup:
 
 
 def _tried(at: int, repairer: str, by: str, result: str, more: dict[str, Any]) -> Tried:
-    detail = _text(more, "detail")
-    return {"at": at, "repairer": repairer, "by": by, "result": result or None, "detail": detail}
+    return {
+        "at": at,
+        "repairer": repairer,
+        "by": by,
+        "result": result or None,
+        "detail": _text(more, "detail"),
+        "along": _names(more, "along"),
+    }
 
 
 def _told(at: int, edition: str, channel: str, _more: dict[str, Any]) -> Told:

@@ -14,7 +14,9 @@ from healthd.daemon import holding, own
 from healthd.errors import HealthdError
 from healthd.judge import snapshot
 from healthd.judge.incident import is_open
+from healthd.judge.providers import taken_along
 from healthd.model import (
+    Aspect,
     AttemptResult,
     CheckKey,
     CheckRow,
@@ -48,8 +50,16 @@ class Desk:
 
     def check_rows(self) -> tuple[CheckRow, ...]:
         rows = snapshot.check_rows(self._stories(), self._daemon.clock.now())
-        lists = self._daemon.settings_lists()
-        return tuple(replace(r, lists=lists) if r.key == own.SETTINGS else r for r in rows)
+        return tuple(self._with_lists(row) for row in rows)
+
+    def _with_lists(self, row: CheckRow) -> CheckRow:
+        if row.key == own.SETTINGS:
+            return replace(row, lists=self._daemon.settings_lists())
+        stories = self._daemon.loop.stories
+        if row.aspect != Aspect.LIVENESS or row.unit not in self._daemon.loop.policy.allow_restart:
+            return row
+        along = taken_along(row.unit, stories)
+        return replace(row, lists={"takes_along": along}) if along else row
 
     def open_incidents(self) -> tuple[IncidentRow, ...]:
         return snapshot.incident_rows(self._stories())

@@ -214,6 +214,21 @@ def _fell_with(story: Story, provider: str) -> bool:
     return last is not None and last.by == provider
 
 
+def taken_along(unit: str, stories: Mapping[str, Story]) -> tuple[str, ...]:
+    """What a restart of *unit* would restart too, of what healthd watches: followed through active
+    units only, as systemd does.
+    """
+    found, waiting = dict.fromkeys((unit,)), [unit]
+    while waiting:
+        story = stories.get(waiting.pop(0))
+        for name in story.facts.taken_along if story and story.facts else ():
+            other = stories.get(name)
+            if name not in found and other is not None and _is_up(other):
+                found[name] = None
+                waiting.append(name)
+    return tuple(found)[1:]
+
+
 def hangs_on_others(watch: Watch) -> bool:
     """Whether the fate of a provider may change what is said of this check now."""
     verdict = watch.verdict

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from healthd.judge.incident import is_open, was_engaged
-from healthd.judge.providers import liveness_of
+from healthd.judge.providers import liveness_of, taken_along
 from healthd.judge.repairing import HEALTHD, NO_RETRY, counted, pending
 from healthd.judge.telling import engage
 from healthd.judge.turn import Turn
@@ -69,6 +69,7 @@ def _begin(turn: Turn, unit: UnitName, by: str, key: CheckKey) -> Attempt:
         repairer="restart-unit",
         by=by,
         unit=unit,
+        along=taken_along(unit, turn.scene.stories),
     )
     _record(turn, attempt)
     facts = turn.story.facts
@@ -89,7 +90,9 @@ def repair_finished(turn: Turn, event: RepairFinished) -> None:
     if turn.scene.frozen and result in (AttemptResult.FAILED, AttemptResult.FINAL):
         # polkit may be gone already: that is the end of the machine, not the unit's fault.
         result = AttemptResult.OVERTAKEN
-    ended = replace(attempt, result=result, detail=event.detail, along=event.along, ended_us=now_us)
+    # What systemd answered, where it was asked at all.
+    along = event.along or attempt.along
+    ended = replace(attempt, result=result, detail=event.detail, along=along, ended_us=now_us)
     _record(turn, ended)
     match result:
         case AttemptResult.OVERTAKEN:

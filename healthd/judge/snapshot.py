@@ -96,7 +96,8 @@ def incident_row(incident: Incident) -> IncidentRow:
         attempts=len(incident.attempts),
         notices=len(incident.tellings),
         tried=tuple(
-            AttemptRow(a.at, a.repairer, a.by, a.result.value, a.detail) for a in incident.attempts
+            AttemptRow(a.at, a.repairer, a.by, a.result.value, a.detail, a.along)
+            for a in incident.attempts
         ),
         told=tuple(TellingRow(t.at, t.edition.value, t.channel) for t in incident.tellings),
         recent=incident.recent,

@@ -21,7 +21,10 @@ from healthd.model.words import (
 
 
 class Attempt(Struct, frozen=True):
-    """One repair, recorded before it is made. *by* is "healthd" or the caller ("uid 1000")."""
+    """One repair, recorded before it is made. *by* is "healthd" or the caller ("uid 1000").
+
+    *along*: the units that a restart takes along.
+    """
 
     id: AttemptId
     at: int

@@ -39,6 +39,7 @@ class AttemptRow(Struct, frozen=True):
     by: str
     result: str
     detail: str = ""
+    along: tuple[str, ...] = ()
 
 
 class HoldRow(Struct, frozen=True):

@@ -291,3 +291,17 @@ def test_a_provider_that_is_found_well_at_our_start_delays_nobody() -> None:
     town.look(CheckKey(f"liveness:{DB}"))
     town.run(12)
     assert [n.unit for n in town.notices()] == [APP]
+
+
+def test_what_a_restart_takes_along_is_recorded_before_it_is_made() -> None:
+    """Whoever reads the journal knows beforehand what will restart with it."""
+    requires = {DB: (), APP: (DB,), WEB: (APP,), "idle.service": (DB,)}
+    town = Town(requires, policy=Policy(allow_restart=frozenset({DB})))
+    town.facts[DB] = replace(town.facts[DB], taken_along=(APP, "idle.service"))
+    town.facts[APP] = replace(town.facts[APP], taken_along=(WEB,))
+    town.run(5 * MINUTE)
+    town.stop("idle.service")
+    town.kill(DB)
+    town.run(MINUTE)
+    (repair, *_) = town.repairs()
+    assert repair.attempt.along == (APP, WEB)

@@ -15,7 +15,7 @@ from tests.bus.healthctl.stand_in import CHECK, NOW, StandIn
 
 CHECK_NAMES = [
     *("key", "aspect", "kind", "unit", "state", "reason", "class", "summary", "since", "streak"),
-    *("restarts", "waiting_on", "incident", "remedy", "next_look"),
+    *("restarts", "waiting_on", "incident", "remedy", "takes_along", "next_look"),
 ]
 INCIDENT_NAMES = [
     *("id", "key", "unit", "phase", "idle", "reason", "summary", "opened", "closed", "ending"),
