@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -41,6 +41,11 @@ def check(host: Host, key: str) -> dict[str, Any] | None:
     key = key if ":" in key else f"liveness:{key}"
     rows = host.healthctl("checks")
     return next((row for row in rows if row["key"] == key), None)
+
+
+def rows_of(host: Host, keys: Collection[str]) -> list[dict[str, Any]]:
+    """The rows of these checks, those that there are."""
+    return [row for row in host.healthctl("checks") if row["key"] in keys]
 
 
 def face(host: Host, key: str) -> tuple[str, str]:
