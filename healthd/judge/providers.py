@@ -232,6 +232,9 @@ def taken_along(unit: str, stories: Mapping[str, Story]) -> tuple[str, ...]:
 def hangs_on_others(watch: Watch) -> bool:
     """Whether the fate of a provider may change what is said of this check now."""
     verdict = watch.verdict
+    if watch.check.aspect is Aspect.LIVENESS and verdict.reason is Reason.NOT_CONFIGURED:
+        # At rest, perhaps because a start that it needed has failed.
+        return True
     return verdict.state is State.RED or verdict.reason in (Reason.SUSPECT, Reason.WAITING)
 
 

@@ -228,6 +228,27 @@ def test_what_was_not_started_because_its_provider_failed_waits_on_it() -> None:
     assert f"not started because {DB} failed" in verdict.summary
 
 
+def test_what_rests_is_looked_at_again_when_its_provider_turns_out_to_have_failed() -> None:
+    """systemd fails both within a moment, and healthd may see the consumer first."""
+    town = Town(CHAIN)
+    town.facts[APP] = replace(
+        town.facts[APP],
+        active_state=FAILED.INACTIVE,
+        sub_state="dead",
+        invocation="",
+        active_enter_us=0,
+        inactive_exit_us=0,
+    )
+    story = town.plays[APP].story
+    town.plays[APP].story = replace(story, run=replace(story.run, last=None, invocation=""))
+    town.look(town.watch(f"liveness:{APP}").check.key)
+    assert town.face(f"liveness:{APP}") == ("grey", "not-configured")
+    town.kill(DB)
+    town.run(30)
+    assert town.watch(f"liveness:{APP}").verdict.waiting_on == f"liveness:{DB}"
+    assert [n.unit for n in town.notices()] == [DB]
+
+
 def test_an_incident_of_what_a_stop_took_along_is_gone_after_an_hour() -> None:
     """Stopped with its provider is stopped: no notice stands for ever."""
     town = Town(CHAIN)
