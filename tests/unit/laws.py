@@ -92,6 +92,7 @@ class LawfulPlay(Play):
         for watch in self.story.watches:
             red = watch.verdict.state is State.RED
             assert not red or watch.check.key in open_keys, "red without an incident"
+            assert not red or not self.story.held, "red under a hold"
             waiting = watch.verdict.reason is Reason.WAITING
             assert waiting or not watch.verdict.waiting_on, "waits on what it does not wait for"
 
@@ -125,6 +126,7 @@ class LawfulPlay(Play):
         assert attempt in self.story.attempts, "not recorded"
         if attempt.by != HEALTHD:
             return
+        assert not self.story.held, "repaired under a hold"
         assert policy.watch_enabled
         assert attempt.unit in policy.allow_restart, "not on the list"
         facts = event.facts if isinstance(event, UnitSeen) else before.facts
@@ -167,6 +169,7 @@ class LawfulPlay(Play):
     # ---- notices
 
     def _told_rightly(self, tell: Tell, scene: Scene) -> None:
+        assert not self.story.held, "told under a hold"
         notice, now_us = tell.notice, scene.now.steady_us
         last = self.last_told.get(notice.incident)
         match notice.edition:

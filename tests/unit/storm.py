@@ -27,6 +27,7 @@ from healthd.model import (
     Ended,
     Event,
     FailureClass,
+    HoldsChanged,
     How,
     IncidentId,
     LoadState,
@@ -119,6 +120,7 @@ class Storm:
         """All is well from now on, for as long as it takes."""
         self._invocation += 1
         well = replace(RUNNING, invocation=f"run{self._invocation}")
+        self.play.held = {}
         self.play.put(Declared(CHECKS))
         for attempt in self.play.story.attempts:
             self.play.put(RepairFinished(attempt.id, AttemptResult.DONE))
@@ -203,6 +205,12 @@ class Storm:
             return Declared(tuple(c for c in CHECKS if self._random.random() < 0.7))
         return Declared(CHECKS)
 
+    def held(self) -> Event:
+        """Somebody takes a hold, another one, or lets go."""
+        words = self._random.choice(("", "held by pid 7: work", "held by pid 8"))
+        self.play.held = {UNIT: words} if words else {}
+        return HoldsChanged()
+
     def reloaded(self) -> Event:
         self.play.policy = self._policy()
         return Declared(tuple(w.check for w in self.play.story.watches))
@@ -262,4 +270,5 @@ _WEIGHTS: dict[Callable[[Storm], Event], int] = {
     Storm.woken: 4,
     Storm.declared: 2,
     Storm.reloaded: 2,
+    Storm.held: 3,
 }

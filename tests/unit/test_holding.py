@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from healthd.model import CheckKey, Edition, Idle, Phase, Policy, Reason, State
+from healthd.model import CheckKey, Edition, HoldsChanged, Idle, Phase, Policy, Reason, State
 from tests.unit.histories import FAIL, LIVE_CHECK, LIVENESS, OK, READINESS, READY_CHECK, UNIT
 from tests.unit.scenes import HOUR, MINUTE, dying, opened, well
 from tests.unit.stage import Stage
+from tests.unit.town import Town
 
 HELD = (State.GREY, Reason.HELD)
 UNLISTED = Policy()
@@ -193,6 +194,25 @@ def test_a_unit_that_was_never_looked_at_is_grey_held_from_its_first_look() -> N
     stage.kill()
     stage.run(MINUTE)
     assert face(stage) == HELD
+
+
+def test_who_needs_a_held_unit_waits_on_it() -> None:
+    """Whoever works on the database has told of it; the application that misses it is no news."""
+    db, app = "db.service", "app.service"
+    town = Town({db: (), app: (db,)})
+    town.plays[db].held[db] = "held by pid 812: pg_upgrade"
+    town.put(db, HoldsChanged())
+    for unit in (db, app):
+        town.kill(unit)
+    town.run(2 * HOUR)
+    assert town.watch(f"liveness:{app}").verdict.waiting_on == f"liveness:{db}"
+    for unit in (db, app):
+        town.start(unit)
+    town.plays[db].held.clear()
+    town.put(db, HoldsChanged())
+    town.run(10 * MINUTE)
+    assert {town.face(f"liveness:{unit}") for unit in (db, app)} == {("green", "ok")}
+    assert (town.notices(), town.stories[app].incidents) == ([], ())
 
 
 def test_br_30_ten_services_stopped_and_started_under_a_hold_say_nothing() -> None:

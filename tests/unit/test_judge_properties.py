@@ -116,6 +116,13 @@ class Person:
     def ask_healthd(self) -> None:
         self.stage.restart_asked()
 
+    def hold(self) -> None:
+        self.stage.hold()
+
+    def release(self) -> None:
+        if self.stage.play.held:
+            self.stage.release()
+
     def blip(self) -> None:
         self.stage.blip()
 
@@ -158,6 +165,7 @@ Deed = Callable[[Person], None] | float
 WAITS: list[Deed] = [0.002, 1.0, 5.0, 12.0, _MINUTE, _MINUTE, 5 * _MINUTE, 20 * _MINUTE]
 ASKED: list[Deed] = [
     *(Person.stop, Person.start, Person.restart, Person.ask_healthd),
+    *(Person.hold, Person.release, Person.release),
     *(Person.end_healthd, Person.read_settings, Person.blip, Person.make_late, Person.make_quick),
 ]
 MISHAPS: list[Deed] = [
@@ -194,7 +202,7 @@ def test_no_life_of_a_unit_breaks_a_law(
     )
     life(stage, deeds)
     life(stage, [Person.make_robust, Person.make_well, Person.make_quick, 130.0, Person.stop])
-    life(stage, [1.0, Person.start, 40 * _MINUTE])
+    life(stage, [Person.release, 1.0, Person.start, 40 * _MINUTE])
     assert stage.facts.active_state is ACTIVE
     assert not [i for i in stage.play.story.incidents if is_open(i)]
     assert {w.verdict.state for w in stage.play.story.watches} == {State.GREEN}
