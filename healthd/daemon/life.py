@@ -135,7 +135,7 @@ async def _pass(daemon: Daemon, session: Session) -> None:
     """Once all units were asked about, what fails from then on is no old trouble of the machine."""
     await session.units.passed.wait()
     await daemon.loop.caught_up()
-    daemon.loop.passed = True
+    daemon.loop.first_pass_over()
 
 
 class _Lost(Exception):

@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from msgspec.structs import replace
 
 from healthd.daemon.clock import Clock
 from healthd.daemon.inbox import Inbox
 from healthd.daemon.saving import Saver, Step
+from healthd.judge import found
 from healthd.judge.incident import is_open
 from healthd.judge.judge import judge
 from healthd.judge.providers import Dependents
 from healthd.judge.repairing import HEALTHD
 from healthd.model import (
     CheckKey,
+    Declared,
+    Delivered,
     Effect,
     Event,
+    FoundTold,
     Incident,
     IncidentStep,
     Policy,
@@ -96,7 +100,8 @@ class Loop:
         while True:
             events = await self.inbox.take(_EVENTS_A_TURN)
             self._judging = True
-            steps = [s for name, event in events if (s := self._step(name, event)) is not None]
+            steps = self._steps(self._spread(events))
+            steps += self._first_start_over()
             saved = await self._saver.save_changes(steps, self.stories)
             for step in steps:
                 act(step, saved)
@@ -121,9 +126,41 @@ class Loop:
         self._judging = False
         turn, self._turn = self._turn, asyncio.get_running_loop().create_future()
         turn.set_result(None)
-        if self.first_start and self.passed and self._all_looked_at():
-            self.first_start = False
-            self._saver.meta = replace(self._saver.meta, first_start_done=True)
+
+    def first_pass_over(self) -> None:
+        """All units were asked about once: what fails later is no old trouble of the machine."""
+        self.passed = True
+        # A turn in which that is seen, should nothing else happen.
+        self.inbox.put(found.KEY, Declared(()))
+
+    def _spread(self, events: list[tuple[str, Event]]) -> Iterator[tuple[str, Event]]:
+        """*events*, with those that are of several stories given to each of them."""
+        for name, event in events:
+            yield name, event
+            if isinstance(event, Delivered) and not event.incident:
+                told = [s.name for s in self.stories.values() if found.awaits_delivery(s)]
+                yield from ((other, replace(event, drop="")) for other in told)
+
+    def _steps(self, events: Iterable[tuple[str, Event]]) -> list[Step]:
+        return [s for name, event in events if (s := self._step(name, event)) is not None]
+
+    def _first_start_over(self) -> list[Step]:
+        """What ends a first start: one notice for all that was found, saved with its end."""
+        if self._saver.meta.first_start_done or not self.passed or not self._all_looked_at():
+            return []
+        self.first_start = False
+        stories = self.stories.values()
+        if not self.policy.watch_enabled or found.unconfirmed(stories):
+            return []
+        notice = found.digest(stories, self._clock.now())
+        steps = self._steps([(name, FoundTold()) for name in found.concerned(stories)])
+        if notice is not None:
+            self.sequence += 1
+            nobody = Story(name=found.KEY)
+            tell = ((Tell(notice), self.sequence),)
+            steps.append(Step(found.KEY, FoundTold(), nobody, nobody, tell))
+        self._saver.first_start_done()
+        return steps
 
     def _all_looked_at(self) -> bool:
         watches = [w for s in self.stories.values() for w in s.watches]

@@ -105,6 +105,10 @@ class Saver:
         self._owed = Owed()
         self._pen = asyncio.Lock()
 
+    def first_start_done(self) -> None:
+        """What the next start finds failing is new; written with what is saved next."""
+        self.meta = replace(self.meta, first_start_done=True)
+
     async def save_changes(self, steps: Sequence[Step], stories: Mapping[str, Story]) -> bool:
         """Whether all that a restart would miss is durable; nothing to write is well too."""
         for step in steps:

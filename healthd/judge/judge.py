@@ -9,8 +9,8 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
+from healthd.judge import found, telling
 from healthd.judge import run as runs
-from healthd.judge import telling
 from healthd.judge.declaring import declared, first_look
 from healthd.judge.freezing import froze, skip_gap, thawed
 from healthd.judge.holding import released
@@ -30,6 +30,7 @@ from healthd.model import (
     Effect,
     Ended,
     Event,
+    FoundTold,
     Froze,
     HoldsChanged,
     Idle,
@@ -83,19 +84,13 @@ def judge(story: Story, event: Event, scene: Scene) -> tuple[Story, tuple[Effect
 
 
 def _take_in(turn: Turn, event: Event) -> None:
-    now = turn.scene.now
     match event:
         case Looked():
             _looked(turn, event)
         case UnitSeen():
             _unit_seen(turn, event)
-        case Ended():
-            own = is_service(turn.story.name)
-            end = event.end if own else runs.of_a_resource(event.end)
-            turn.story = replace(turn.story, run=runs.ended(turn.story.run, end, now))
-        case Began():
-            run = runs.began(turn.story.run, event, now)
-            turn.story = replace(turn.story, run=run)
+        case Ended() | Began():
+            _lived(turn, event)
         case RestartAsked():
             restart_asked(turn, event)
         case RepairFinished():
@@ -106,6 +101,8 @@ def _take_in(turn: Turn, event: Event) -> None:
             _paused(turn, event)
         case Declared():
             declared(turn, event)
+        case FoundTold():
+            found.tell(turn)
         case HoldsChanged():
             pass
         case LinkSeen() | ProviderMoved():
@@ -144,6 +141,15 @@ def _follow_holds(turn: Turn) -> None:
     for watch in turn.story.watches:
         if watch.present:
             take(turn, watch, Look(Outcome.NOT_JUDGED, Reason.HELD, held))
+
+
+def _lived(turn: Turn, event: Ended | Began) -> None:
+    story, now = turn.story, turn.scene.now
+    if isinstance(event, Began):
+        turn.story = replace(story, run=runs.began(story.run, event, now))
+        return
+    end = event.end if is_service(story.name) else runs.of_a_resource(event.end)
+    turn.story = replace(story, run=runs.ended(story.run, end, now))
 
 
 def _looked(turn: Turn, event: Looked) -> None:

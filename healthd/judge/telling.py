@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from healthd.judge import wording
+from healthd.judge import found, wording
 from healthd.judge.incident import is_open, notice_stands, was_engaged
 from healthd.judge.turn import Turn
 from healthd.judge.waiting import waiters
@@ -36,7 +36,7 @@ def engage(turn: Turn, incident: Incident, watch: Watch, why: str) -> None:
         under = replace(engaged, told=sibling.told, again_from_us=sibling.again_from_us)
         turn.put_incident(under, Change.CHANGED)
         return
-    if not incident.tellings:
+    if all(t.edition is Edition.FOUND for t in incident.tellings):
         tell(turn, engaged, Edition.ENGAGED)
     elif notice_stands(incident):
         turn.put_incident(engaged, Change.CHANGED)
@@ -95,7 +95,7 @@ def _as_it_is(turn: Turn, incident: Incident, watch: Watch) -> Incident:
 
 def again_if_due(turn: Turn, incident: Incident, watch: Watch) -> None:
     """Tell once more of what the owner was told long ago, by whichever incident of the unit."""
-    if incident.phase is not Phase.ENGAGED or not incident.told:
+    if incident.phase is not Phase.ENGAGED or not incident.told or incident.found:
         return
     if turn.scene.now.steady_us - incident.again_from_us < turn.scene.policy.renotify_us:
         return
@@ -141,6 +141,9 @@ def _announce_healed(turn: Turn, incident: Incident) -> None:
 
 def delivered(turn: Turn, event: Delivered) -> None:
     """A channel delivered: from now on the owner knows."""
+    if not event.incident:
+        found.delivered(turn, event.channel)
+        return
     for incident in turn.story.incidents:
         mine = incident.id == event.incident and incident.tellings != ()
         follows = is_open(incident) and was_engaged(incident) and not incident.tellings

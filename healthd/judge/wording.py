@@ -254,9 +254,7 @@ def notice(
 def _title(incident: Incident, edition: Edition) -> str:
     said = phrase(incident.key, incident.reason)
     before = ""
-    if edition is Edition.FOUND:
-        before = "Found: "
-    elif edition is Edition.AGAIN:
+    if edition is Edition.AGAIN:
         # Once told to be well, a further edition says that it is not over, not that it is new.
         flaps = any(t.edition is Edition.CLEARED for t in incident.tellings)
         said, before = ("fails on and off", "") if flaps else (said, "Still: ")

@@ -71,7 +71,10 @@ class RepairFinished(Struct, frozen=True, tag=True):
 
 
 class Delivered(Struct, frozen=True, tag=True):
-    """A channel delivered a notice. *drop*: the notice that the outbox need not keep, or ""."""
+    """A channel delivered a notice. *drop*: the notice that the outbox need not keep, or "".
+
+    *incident* 0: the digest of what was found at the first start.
+    """
 
     incident: IncidentId
     edition: Edition
@@ -114,6 +117,10 @@ class LinkSeen(Struct, frozen=True, tag=True):
     link: Link
 
 
+class FoundTold(Struct, frozen=True, tag=True):
+    """The owner is told, in one digest of the whole machine, of what failed from the first."""
+
+
 class HoldsChanged(Struct, frozen=True, tag=True):
     """A hold on the story's unit began or ended; the scene says what there is now."""
 
@@ -128,6 +135,7 @@ Event = (
     | Delivered
     | Woken
     | Declared
+    | FoundTold
     | HoldsChanged
     | Froze
     | Thawed

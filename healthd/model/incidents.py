@@ -88,7 +88,8 @@ class Incident(Struct, frozen=True):
 class Notice(Struct, frozen=True):
     """One message to the owner.
 
-    *id* stays the same when it is sent again, so that it replaces itself.
+    *id* stays the same when it is sent again, so that it replaces itself. *incident* is 0 where it
+    tells of many.
     """
 
     id: str

@@ -102,7 +102,7 @@ def test_reload_and_reexec_of_systemd_change_nothing(host: Host) -> None:
 
 
 def test_first_start_finds_old_failures_and_leaves_them_alone(bare_host: Host) -> None:
-    """A machine's old troubles are one list, not an alarm, and nothing is restarted for them."""
+    """A machine's old troubles are one notice, not an alarm, and nothing is restarted for them."""
     host = bare_host
     host.unit("old-trouble.service", "[Service]\nExecStart=/bin/false\n")
     host.run("systemctl", "start", "old-trouble.service", check=False)
@@ -111,8 +111,12 @@ def test_first_start_finds_old_failures_and_leaves_them_alone(bare_host: Host) -
     host.wait_until("healthctl", "checks")
     incident = host.wait_for(lambda: incidents(host, "old-trouble.service"), 60)[0]
     assert incident["found"]
+    [digest] = host.wait_for(lambda: host.journal("HEALTHD_EDITION=found"), 60)
+    assert digest["HEALTHD_TITLE"] == "Found at first start: 1 unit"
+    host.wait_for(lambda: incidents(host, "old-trouble.service")[0]["told"][0]["channel"])
     host.run("healthctl", "look", check=False)
     assert starts(host, "old-trouble.service") == 1
+    assert incidents(host, "old-trouble.service")[0]["notices"] == 1
     assert told(host, incident["id"]) == []
 
 

@@ -280,7 +280,7 @@ def test_again_only_after_renotify() -> None:
     assert play.told() == [Edition.ENGAGED, Edition.AGAIN]
 
 
-def test_what_fails_at_the_first_start_is_found_unrepaired_and_untold() -> None:
+def test_what_fails_at_the_first_start_is_found_and_unrepaired() -> None:
     """Old troubles of a machine are not an alarm of today."""
     play = Play(first_start=True)
     until_red(play)
