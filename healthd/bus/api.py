@@ -112,6 +112,7 @@ class Api:
                     "WatchingReason": lambda: desk.watching()[1],
                     "Sequence": desk.sequence,
                     "Holds": self._holds,
+                    "Gaps": lambda: [rows.gap(gap) for gap in desk.gaps()],
                 },
             ),
         )
@@ -153,6 +154,20 @@ class Api:
     def settings_changed(self) -> None:
         """Other settings are in force: their own check's row shows them, whatever its state."""
         self._stale("Snapshot")
+        self.flush()
+
+    def watching_changed(self) -> None:
+        """The machine is frozen, or watched again: every row shows it.
+
+        One signal tells of all of them; who follows each check by its number reads them anew.
+        """
+        self._changes.begin_anew(self._desk.sequence())
+        self._stale("Snapshot", "Alerts", "Incidents")
+        self.flush()
+
+    def gaps_changed(self) -> None:
+        """One more stretch in which nobody watched."""
+        self._stale("Gaps", "Incidents")
         self.flush()
 
     def holds_changed(self) -> None:

@@ -31,6 +31,10 @@ class Changes:
         self._changed: dict[CheckKey, int] = {}
         self._gone: dict[CheckKey, int] = {}
 
+    def begin_anew(self, sequence: int) -> None:
+        """Every check is shown otherwise from this number on."""
+        self.last = self._known_after = sequence
+
     def note(self, key: CheckKey, sequence: int) -> None:
         """This check, or an incident of it, changed."""
         self.last = max(self.last, sequence)

@@ -11,6 +11,7 @@ from healthd.model import (
     CheckKey,
     CheckRow,
     Evidence,
+    Gap,
     HoldRow,
     IncidentId,
     IncidentRow,
@@ -67,6 +68,9 @@ class Desk(Protocol):
 
     def holds(self) -> tuple[HoldRow, ...]:
         """The holds that are in force, oldest first."""
+
+    def gaps(self) -> tuple[Gap, ...]:
+        """Time in which healthd did not watch, oldest first."""
 
     async def holdable(self, units: tuple[str, ...], for_us: int) -> tuple[UnitName, ...]:
         """The Ids of *units*, each once. Raises "invalid-args" or "no-such-unit"."""

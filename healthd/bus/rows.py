@@ -14,6 +14,7 @@ from healthd.model import (
     CheckKey,
     CheckRow,
     Evidence,
+    Gap,
     HoldRow,
     IncidentRow,
     Notice,
@@ -87,6 +88,8 @@ def incident(row: IncidentRow) -> Row:
     for name, text in (("unit", row.unit), ("idle", row.idle), ("remedy", row.remedy)):
         if text:
             more[name] = Variant("s", text)
+    if row.gaps:
+        more["gaps"] = Variant("a(ttsa{sv})", [gap(one) for one in row.gaps])
     if row.held_under:
         more["held_under"] = Variant("t", row.held_under)
     return (
@@ -115,6 +118,11 @@ def _of_attempt(row: AttemptRow) -> dict[str, Variant]:
 def incidents(rows: Iterable[IncidentRow]) -> list[Row]:
     """`a(tsssttsuua{sv})`, in the order of *rows*."""
     return [incident(row) for row in rows]
+
+
+def gap(gap: Gap) -> Row:
+    """`(ttsa{sv})`."""
+    return (gap.from_at, gap.to_at, gap.why, {})
 
 
 def hold(row: HoldRow) -> Row:

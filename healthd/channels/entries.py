@@ -17,6 +17,7 @@ from healthd.model import (
     Closing,
     Edition,
     Effect,
+    Gap,
     Hold,
     Idle,
     Incident,
@@ -54,6 +55,7 @@ class Kind(StrEnum):
     DAEMON_STOPPED = "b9276fdb46f64aa195a4e8ff1343b1a0"
     SETTINGS_READ = "5ab575e79a574ccc82efc0a9f1193bfb"
     SETTINGS_REFUSED = "6452c8affe2f4b7581d058d4373532a3"
+    NOT_WATCHED = "4e8d1d7538de42e89bdaf9857a7dda33"
     STORE_SET_ASIDE = "750b5c7d397047a887adc5dc7472035a"
     HOLD_BEGAN = "ecd60775585a4050a69ff209776518e5"
     HOLD_ENDED = "db88f583b2c84ac48099966e766ea1ee"
@@ -172,6 +174,17 @@ def store_set_aside(trouble: str) -> Entry:
     """The store could not be read; *trouble* says why and where it is now."""
     said = f"the store was begun anew: {trouble}"
     return (*_head(Kind.STORE_SET_ASIDE, Priority.ERROR, said), ("HEALTHD_FAULT", trouble))
+
+
+def not_watched(gap: Gap, took: str) -> Entry:
+    """Time in which nobody watched is over, *took* in words; of it looks find what they can."""
+    said = f"not watched for {took} until now: {gap.why}"
+    return (
+        *_head(Kind.NOT_WATCHED, Priority.NOTICE, said),
+        ("HEALTHD_SUMMARY", f"{took}: {gap.why}"),
+        ("HEALTHD_GAP_FROM", str(gap.from_at)),
+        ("HEALTHD_GAP_TO", str(gap.to_at)),
+    )
 
 
 def hold_began(hold: Hold) -> Entry:

@@ -53,6 +53,7 @@ PROPERTIES = {
     "WatchingReason": "s",
     "Sequence": "t",
     "Holds": f"a{rows.HOLD_SIGNATURE}",
+    "Gaps": f"a{rows.GAP_SIGNATURE}",
 }
 SIGNALS = {
     "CheckChanged": f"ssst{rows.CHECK_SIGNATURE}",
@@ -116,6 +117,7 @@ class Client:
             watching_reason=get["WatchingReason"],
             sequence=get["Sequence"],
             holds=[rows.hold(row) for row in get["Holds"]],
+            gaps=[rows.gap(row) for row in get["Gaps"]],
         )
 
     def version(self) -> str:

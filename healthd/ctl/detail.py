@@ -6,7 +6,7 @@ from typing import Any
 
 from healthd.ctl import times
 from healthd.ctl.layout import Cell, Field, Screen, fields
-from healthd.ctl.render import count_of, incident_style, stands, state_words, title
+from healthd.ctl.render import count_of, gap_words, incident_style, stands, state_words, title
 from healthd.ctl.rows import Check, Incident
 from healthd.ctl.text import clean, cut
 
@@ -59,6 +59,7 @@ def incident_block(row: Incident, seen: list[Field], screen: Screen) -> list[str
                 ("Opened", _instant(row["opened"], screen)),
                 ("Closed", _instant(row["closed"], screen)),
                 ("Lasted", _lasted(row)),
+                ("Not watched", [Cell(gap_words(gap)) for gap in row["gaps"]]),
                 ("Tried", _tried(row)),
                 ("Told", _told(row)),
                 ("Recurrence", _words(_recurrence(row))),

@@ -8,18 +8,22 @@ from healthd.ctl.render import (
     by_weight,
     count_of,
     counted,
+    gap_words,
     incident_lines,
     page,
     state_words,
     title,
 )
-from healthd.ctl.rows import SETTINGS_KEY, Check, Hold, Manager, Setup, setup
+from healthd.ctl.rows import SETTINGS_KEY, Check, Gap, Hold, Manager, Setup, setup
 from healthd.ctl.text import clean, cut
 
 SETTINGS_FILE = "/etc/healthd/healthd.yaml"
 #: Longer lists of names end with "and N more"; `--json` has them all.
 NAMES_MOST = 12
 NAME_MOST_CELLS = 60
+#: So far back, and so many, gaps are shown.
+GAPS_FOR_US = 24 * 3600 * times.SECOND_US
+GAPS_MOST = 3
 #: Checks of healthd itself: watched, but not what a person asks about.
 _OWN = "host:healthd/"
 #: Grey because nobody could look: never to be taken for health.
@@ -51,6 +55,7 @@ def overview(host: str, manager: Manager, screen: Screen) -> str:
                 *_setup_fields(setup(checks), checks),
                 ("Checks", [Cell(counts, PAINTED)]),
                 ("Held", [_held(hold, screen) for hold in manager.holds]),
+                ("Not watched", _missed(manager.gaps, screen)),
             ],
             screen,
         ),
@@ -110,6 +115,14 @@ def _held(hold: Hold, screen: Screen) -> Cell:
     why = f": {clean(hold['why'])}" if hold["why"] else ""
     until = times.both(hold["until"], screen.now)
     return Cell(f"{_names(hold['units'])} by pid {hold['pid']}{why}; until {until}")
+
+
+def _missed(gaps: list[Gap], screen: Screen) -> list[Cell]:
+    """The gaps of the last day, the newest of them; `--json` has all that are remembered."""
+    lately = [gap for gap in gaps if screen.now - gap["ended"] < GAPS_FOR_US]
+    older = len(lately) - GAPS_MOST
+    cells = [Cell(gap_words(gap)) for gap in reversed(lately[-GAPS_MOST:])]
+    return [*cells, Cell(f"and {older} more in the last day")] if older > 0 else cells
 
 
 def _names(names: list[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from healthd.ctl import times
 from healthd.ctl.layout import Cell, Column, Screen, spans, table
-from healthd.ctl.rows import Check, Incident
+from healthd.ctl.rows import Check, Gap, Incident
 from healthd.ctl.text import clean
 
 #: The order in which states matter to a reader.
@@ -42,7 +42,14 @@ def checks_page(checks: list[Check], screen: Screen) -> str:
 def incidents_page(incidents: list[Incident], screen: Screen) -> str:
     """Incidents, one a line."""
     total = f"{count_of(len(incidents), 'incident')}."
-    return page(incident_lines(incidents, screen), [total] if screen.legend else [])
+    missed = {gap["started"]: gap_words(gap) for row in incidents for gap in row["gaps"]}
+    lines = [missed[started] for started in sorted(missed, reverse=True)]
+    told = [screen.paint("Not watched in them:", "bold"), *(f"  {line}" for line in lines)]
+    return page(
+        incident_lines(incidents, screen),
+        told if missed else [],
+        [total] if screen.legend else [],
+    )
 
 
 def incident_lines(
@@ -107,6 +114,15 @@ def incident_style(row: Incident) -> str:
     if row["phase"] == "closed":
         return ""
     return "yellow" if row["idle"] or row["phase"] == "settling" else "red"
+
+
+def gap_words(gap: Gap) -> str:
+    """ "2026-11-30 02:00:00 to 07:12:00 (5 h 12 min): healthd was stopped"."""
+    started, ended = times.clock(gap["started"]), times.clock(gap["ended"])
+    day, _, instant = ended.partition(" ")
+    until = instant if started.startswith(day) and instant else ended
+    took = times.span(gap["ended"] - gap["started"])
+    return f"{started} to {until} ({took}): {clean(gap['why'])}"
 
 
 def title(name: str, stand: str, style: str, screen: Screen) -> str:

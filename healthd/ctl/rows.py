@@ -11,12 +11,14 @@ from typing import Any, NamedTuple, TypedDict, cast
 #: One check, one incident and one hold on the bus.
 CHECK_SIGNATURE = "(ssssstusa{sv})"
 INCIDENT_SIGNATURE = "(tsssttsuua{sv})"
+GAP_SIGNATURE = "(ttsa{sv})"
 HOLD_SIGNATURE = "(tassuta{sv})"
 
 #: The check by which the daemon says how it is set up.
 SETTINGS_KEY = "host:healthd/settings"
 
 CheckRow = tuple[str, str, str, str, str, int, int, str, dict[str, Any]]
+GapRow = tuple[int, int, str, dict[str, Any]]
 IncidentRow = tuple[int, str, str, str, int, int, str, int, int, dict[str, Any]]
 HoldRow = tuple[int, list[str], str, int, int, dict[str, Any]]
 
@@ -62,6 +64,14 @@ class Told(TypedDict):
     channel: str | None
 
 
+class Gap(TypedDict):
+    """Time in which healthd did not watch, and why it did not."""
+
+    started: int
+    ended: int
+    why: str
+
+
 class Incident(TypedDict):
     """One incident; *attempts* and *notices* count what *tried* and *told* list."""
 
@@ -84,6 +94,7 @@ class Incident(TypedDict):
     found: bool | None
     held_under: int | None
     remedy: str | None
+    gaps: list[Gap]
 
 
 class Hold(TypedDict):
@@ -119,6 +130,7 @@ class Manager(NamedTuple):
     watching_reason: str
     sequence: int
     holds: list[Hold]
+    gaps: list[Gap]
 
 
 def check(row: CheckRow) -> Check:
@@ -168,6 +180,7 @@ def incident(row: IncidentRow) -> Incident:
         "found": more["found"] if isinstance(more.get("found"), bool) else None,
         "held_under": _number(more, "held_under"),
         "remedy": _text(more, "remedy"),
+        "gaps": [gap(entry) for entry in _entries(more, "gaps", (int, int, str, dict))],
     }
     return cast(Incident, {**known, **_unknown(more, known)})
 
@@ -185,6 +198,12 @@ def hold(row: HoldRow) -> Hold:
         "until": until,
     }
     return cast(Hold, {**known, **_unknown(more, known)})
+
+
+def gap(row: GapRow) -> Gap:
+    """One Gaps row."""
+    started, ended, why, _ = row
+    return {"started": started, "ended": ended, "why": why}
 
 
 def setup(checks: list[Check]) -> Setup:

@@ -41,4 +41,5 @@ def _json(host: str, manager: rows.Manager) -> dict[str, object]:
         "checks": worrying(manager.checks),
         "incidents": manager.incidents,
         "holds": manager.holds,
+        "gaps": manager.gaps,
     }

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 from collections.abc import Coroutine, Mapping, Sequence
+from functools import partial
 
 from msgspec.structs import replace
 
@@ -19,26 +21,33 @@ from healthd.checks.probe import Prober
 from healthd.checks.runner import Runner
 from healthd.checks.tools import Toolbox
 from healthd.daemon import own
-from healthd.daemon.clock import Clock, boot_id
+from healthd.daemon.clock import Clock, kernel_of
 from healthd.daemon.config import Config
 from healthd.daemon.desk import Desk
 from healthd.daemon.effects import Effects
+from healthd.daemon.gaps import Gaps, Pulse, before_start
 from healthd.daemon.holds import Holds
+from healthd.daemon.lateness import Lateness
 from healthd.daemon.lookout import Lookout
 from healthd.daemon.looks import Looks
 from healthd.daemon.loop import Loop
 from healthd.daemon.network import Network
-from healthd.daemon.readiness import in_words
+from healthd.daemon.readiness import in_words, interval_s
 from healthd.daemon.saving import Saver
 from healthd.daemon.session import Session
+from healthd.daemon.vigil import Vigil
 from healthd.errors import HealthdError
 from healthd.host.polkit import authorize
 from healthd.judge.network import NETWORK
 from healthd.judge.repairing import HEALTHD
+from healthd.judge.wording import duration
 from healthd.model import (
+    MINUTE_US,
+    SECOND_US,
     Aspect,
     CheckKey,
     Declared,
+    Gap,
     Look,
     Looked,
     Permission,
@@ -51,25 +60,40 @@ from healthd.store.store import Store
 
 log = logging.getLogger("healthd")
 
-# While the machine stops nothing is looked at; whether it still does is asked this much later.
-_THAW_US = 5_000_000
-
 
 class Daemon:
     """What lives as long as the process. *group* owns all of its tasks."""
 
     def __init__(
-        self, store: Store, loaded: Loaded, config: Config, group: asyncio.TaskGroup, socket: str
+        self,
+        store: Store,
+        loaded: Loaded,
+        config: Config,
+        group: asyncio.TaskGroup,
+        socket: str,
+        *,
+        boot: str,
     ) -> None:
-        boot, meta = boot_id(), loaded.meta
-        self.same_boot = meta.boot_id == boot
+        """*boot*: the identity of this boot, as `boot_identity` gives it."""
+        meta = loaded.meta
+        same_kernel = kernel_of(meta.boot_id) == kernel_of(boot)
         self.clock = Clock.carried_on(
-            same_boot=self.same_boot,
+            same_boot=same_kernel,
             base_us=meta.steady_base_us,
             steady_mark_us=meta.steady_mark_us,
             wall_mark_at=meta.wall_mark_at,
         )
-        meta = replace(meta, boot_id=boot, steady_base_us=self.clock.base_us)
+        self.same_boot = meta.boot_id == boot
+        self.pulse = Pulse(os.environ.get("RUNTIME_DIRECTORY", ""))
+        #: In which nobody watched before this start; None = there was no such time.
+        self.gap = before_start(
+            meta,
+            self.pulse.last_at(),
+            self.clock.now().wall_at,
+            same_kernel=same_kernel,
+            same_boot=self.same_boot,
+        )
+        meta = replace(meta, boot_id=boot, steady_base_us=self.clock.base_us, stopped=False)
         self.config, self.store, self.outbox = config, store, loaded.outbox
         self.session: Session | None = None
         self._group = group
@@ -92,7 +116,19 @@ class Daemon:
             spawn=self.spawn,
             steady_us=self.clock.steady_us,
         )
-        self.lookout = Lookout(self.clock, self._due)
+        self.gaps = Gaps(loaded.gaps, saver, self._noted)
+        self.vigil = Vigil(
+            self.clock,
+            self.loop,
+            spoil=lambda: self.looks.spoil(),
+            reread=self._reread,
+            note=self.gaps.note,
+            shown=self._shown_anew,
+        )
+        saver.watched_until = lambda: self.vigil.watched_until_at
+        self.lookout = Lookout(
+            self.clock, self._due, self.vigil.look_around, partial(self.vigil.expect, "lookout")
+        )
         self.effects = Effects(
             inbox=self.loop.inbox,
             lookout=self.lookout,
@@ -102,6 +138,7 @@ class Daemon:
             clock=self.clock,
             policy=self._policy_for,
             held=lambda unit: self.loop.held.get(unit, ""),
+            frozen=lambda: self.vigil.why,
             spawn=self.spawn,
             broke=self._broke,
         )
@@ -128,6 +165,9 @@ class Daemon:
             self.spawn,
             self._broke,
             self.network.look,
+            Lateness(self.clock.steady_us),
+            self.vigil.look_around,
+            lambda key: self.lookout.set(key, self.clock.steady_us()),
         )
         self._declare()
 
@@ -232,8 +272,37 @@ class Daemon:
             return
         self.say(own.FAULTS, own.faults_look(self._faults, what))
 
+    def _reread(self) -> None:
+        """Nothing that was known is believed until it has been asked again."""
+        if self.session is not None:
+            self.session.units.read_anew()
+        self.say_settings()
+        self._store_trouble("")
+
+    def _shown_anew(self) -> None:
+        """Whether the machine is watched is shown with every check."""
+        self.loop.shown_anew()
+        self.api.watching_changed()
+
+    def _noted(self, gap: Gap) -> None:
+        if gap.to_at - gap.from_at >= MINUTE_US:
+            self.write(entries.not_watched(gap, duration(gap.to_at - gap.from_at)))
+        self.api.gaps_changed()
+        self.spawn(self._save())
+
+    async def _save(self) -> None:
+        await self.loop.save()
+
     def _store_trouble(self, trouble: str) -> None:
         self.say(own.STORE, own.store_look(trouble or self.store.trouble))
+
+    def beat(self) -> str:
+        """healthd lives: said from time to time, with how all stands, to whom it concerns."""
+        self.vigil.look_around()
+        self.vigil.expect("beat", self.clock.steady_us() + int(interval_s() * SECOND_US))
+        if not self.vigil.why:
+            self.pulse.beat(self.clock.now().wall_at)
+        return self.status()
 
     def status(self) -> str:
         return in_words(self.desk.counts(), len(self.loop.open_incidents()))
@@ -242,9 +311,10 @@ class Daemon:
         story = self.loop.story_of(key)
         if story is None:
             return
-        if self.session is not None and self.session.units.frozen:
-            self.lookout.set(key, self.clock.steady_us() + _THAW_US)
-        elif key in self.looks.declared:
+        if self.vigil.why:
+            # At its end every check gets another instant.
+            return
+        if key in self.looks.declared:
             self.looks.begin(key)
         elif key == NETWORK:
             self.network.look()

@@ -1,9 +1,14 @@
-"""The only reader of clocks: wall time, and steady time that is carried on over reboots."""
+"""The only reader of clocks: wall time, and steady time that is carried on over reboots.
+
+All of them are read by `read_us`: what stands in for it in a test is a machine with other clocks.
+"""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
+
+from msgspec import Struct
 
 from healthd.model import Now
 
@@ -14,6 +19,34 @@ BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 def boot_id() -> str:
     """The kernel's identity of this boot."""
     return BOOT_ID.read_text(encoding="ascii").strip()
+
+
+def boot_identity(soft_reboots: int) -> str:
+    """A boot of the kernel, and of all that stands on it: that is one more at each soft reboot."""
+    return f"{boot_id()}/{soft_reboots}" if soft_reboots else boot_id()
+
+
+def kernel_of(identity: str) -> str:
+    """The kernel's part of a boot's identity: as long as it is the same, so are the clocks."""
+    return identity.partition("/")[0]
+
+
+def soft_reboots_of(identity: str) -> int:
+    """The other part, 0 = none yet."""
+    return int(identity.partition("/")[2] or 0)
+
+
+class Reading(Struct, frozen=True):
+    """Three clocks at one instant, µs: since the boot with and without sleep, and wall time."""
+
+    boottime_us: int
+    monotonic_us: int
+    wall_at: int
+
+
+def read_us(clock: int) -> int:
+    """One of the kernel's clocks, in whole µs."""
+    return time.clock_gettime_ns(clock) // 1000
 
 
 class Clock:
@@ -43,9 +76,13 @@ class Clock:
     def steady_us(self) -> int:
         return _boottime_us() + self.base_us
 
+    def reading(self) -> Reading:
+        """All clocks, to be held against another reading: they run apart where time was lost."""
+        return Reading(_boottime_us(), read_us(time.CLOCK_MONOTONIC), _wall_at())
+
     def steady_minus_monotonic_us(self) -> int:
         """What to add to one of systemd's monotonic stamps. Time asleep since then is not in it."""
-        offset_us = self.steady_us() - time.clock_gettime_ns(time.CLOCK_MONOTONIC) // 1000
+        offset_us = self.steady_us() - read_us(time.CLOCK_MONOTONIC)
         # Reading two clocks jitters by a microsecond; the same stamp must stay the same instant.
         if abs(offset_us - self._offset_us) > _JITTER_US:
             self._offset_us = offset_us
@@ -53,8 +90,8 @@ class Clock:
 
 
 def _boottime_us() -> int:
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1000
+    return read_us(time.CLOCK_BOOTTIME)
 
 
 def _wall_at() -> int:
-    return time.time_ns() // 1000
+    return read_us(time.CLOCK_REALTIME)

@@ -16,12 +16,14 @@ from healthd.judge import snapshot
 from healthd.judge.incident import is_open
 from healthd.judge.providers import taken_along
 from healthd.model import (
+    SECOND_US,
     Aspect,
     AttemptResult,
     CheckKey,
     CheckRow,
     Closing,
     Evidence,
+    Gap,
     HoldRow,
     Incident,
     IncidentId,
@@ -40,16 +42,22 @@ if TYPE_CHECKING:
 _PASS_LIMIT_S = 120.0
 
 
+# Whether a check is stale is seen this much later at the most.
+_STALE_EVERY_US = 10 * SECOND_US
+
+
 class Desk:
     """One daemon's desk; reads never wait."""
 
     def __init__(self, daemon: Daemon) -> None:
         self._daemon = daemon
+        self._stale_from_us = 0
 
     # ---- reads
 
     def check_rows(self) -> tuple[CheckRow, ...]:
-        rows = snapshot.check_rows(self._stories(), self._daemon.clock.now())
+        daemon = self._daemon
+        rows = snapshot.check_rows(self._stories(), daemon.clock.now(), daemon.vigil.why)
         return tuple(self._with_lists(row) for row in rows)
 
     def _with_lists(self, row: CheckRow) -> CheckRow:
@@ -62,13 +70,19 @@ class Desk:
         return replace(row, lists={"takes_along": along}) if along else row
 
     def open_incidents(self) -> tuple[IncidentRow, ...]:
-        return snapshot.incident_rows(self._stories())
+        return tuple(self._row(i) for i in sorted(self._daemon.loop.open_incidents(), key=_number))
 
     def alerts(self) -> tuple[CheckRow, ...]:
         return snapshot.alerts(self.check_rows())
 
     def counts(self) -> dict[str, int]:
-        return snapshot.counts(w for s in self._stories() for w in s.watches)
+        counted = snapshot.counts(w for s in self._stories() for w in s.watches)
+        if self._daemon.vigil.why:
+            return snapshot.all_grey(counted)
+        for state in self._stale():
+            counted[state.value] -= 1
+            counted[State.GREY.value] += 1
+        return counted
 
     def has_check(self, key: CheckKey) -> bool:
         return self._daemon.loop.story_of(key) is not None
@@ -82,7 +96,8 @@ class Desk:
             return False, "switched off in the settings (enabled)"
         if not settings.watch_enabled:
             return False, "watching is switched off in the settings (watch.enabled)"
-        return True, ""
+        why = self._daemon.vigil.why
+        return not why, why
 
     def sequence(self) -> int:
         return self._daemon.loop.sequence
@@ -102,7 +117,7 @@ class Desk:
         current = {i.id: i for i in self._daemon.loop.open_incidents() if _asked_for(i, which)}
         by_id = {i.id: i for i in found} | current
         newest = sorted(by_id, reverse=True)[: which.limit or None]
-        return tuple(snapshot.incident_row(by_id[number]) for number in newest)
+        return tuple(self._row(by_id[number]) for number in newest)
 
     async def incident(self, number: IncidentId) -> IncidentRow:
         found = await self._daemon.store.incident(number)
@@ -110,10 +125,13 @@ class Desk:
             raise HealthdError(
                 "no-such-incident", f"there is no incident {number}", "healthctl incidents"
             )
-        return snapshot.incident_row(found)
+        return self._row(found)
 
     def holds(self) -> tuple[HoldRow, ...]:
         return self._daemon.holds.rows()
+
+    def gaps(self) -> tuple[Gap, ...]:
+        return self._daemon.gaps.rows()
 
     async def evidence(self, number: IncidentId) -> Evidence | None:
         return await self._daemon.store.evidence(number)
@@ -200,10 +218,31 @@ class Desk:
         # A check that is gone meanwhile is not waited for.
         return watch.looked_us if watch else self._daemon.clock.steady_us()
 
+    def _row(self, incident: Incident) -> IncidentRow:
+        within = self._daemon.gaps.within(incident.opened_at, incident.closed_at)
+        return snapshot.incident_row(incident, within)
+
+    def _stale(self) -> list[State]:
+        """The states of the checks that are stale; asked after every change, and there are none."""
+        now = self._daemon.clock.now()
+        if now.steady_us < self._stale_from_us:
+            return []
+        stories = self._stories()
+        stale = [w for s in stories for w in s.watches if snapshot.is_stale(s, w, now)]
+        if not stale:
+            self._stale_from_us = now.steady_us + _STALE_EVERY_US
+        return [w.verdict.state for w in stale]
+
     def _refuse_when_off(self) -> None:
         watching, why = self.watching()
+        if self._daemon.vigil.why:
+            raise HealthdError("switched-off", f"healthd watches nothing now: {why}")
         if not watching and not self._daemon.config.settings.enabled:
             raise HealthdError("switched-off", f"healthd is {why}")
+
+
+def _number(incident: Incident) -> int:
+    return incident.id
 
 
 def _asked_for(incident: Incident, which: IncidentFilter) -> bool:

@@ -74,6 +74,7 @@ class Effects:
         clock: Clock,
         policy: Callable[[str], Policy],
         held: Callable[[str], str],
+        frozen: Callable[[], str],
         spawn: Spawn,
         broke: Callable[[str], None],
     ) -> None:
@@ -86,6 +87,7 @@ class Effects:
         self._clock = clock
         self._policy = policy
         self._held = held
+        self._frozen = frozen
         self._spawn = spawn
         self._broke = broke
         self._newest: dict[str, Notice] = {}
@@ -210,6 +212,8 @@ class Effects:
         policy, systemd = self._policy(attempt.by), self.session.systemd
 
         def held() -> str:
+            if self._frozen():
+                return f"not watched: {self._frozen()}"
             # A person who restarts what is held knows why; it may be the holder.
             return self._held(attempt.unit) or self._held(story) if attempt.by == HEALTHD else ""
 

@@ -43,9 +43,20 @@ class Inbox:
         self._events.move_to_end(slot)
         self._filled.set()
 
-    async def take(self, most: int) -> list[tuple[str, Event]]:
-        """The oldest events, at least one; waits for it."""
+    def put_first(self, story: str, event: Event) -> None:
+        """To be judged before all that waits: it says how the rest is to be taken."""
+        self._count += 1
+        slot: Slot = (story, "", self._count)
+        self._events[slot] = (story, event)
+        self._events.move_to_end(slot, last=False)
+        self._filled.set()
+
+    async def filled(self) -> None:
+        """Wait for an event."""
         await self._filled.wait()
+
+    def take(self, most: int) -> list[tuple[str, Event]]:
+        """The oldest events."""
         taken = [self._events.popitem(last=False)[1] for _ in range(min(most, len(self._events)))]
         if not self._events:
             self._filled.clear()

@@ -18,10 +18,13 @@ from healthd.channels import entries
 from healthd.channels.journal import SOCKET
 from healthd.daemon import fdstore, own
 from healthd.daemon.app import Daemon
+from healthd.daemon.clock import boot_id, boot_identity, kernel_of, soft_reboots_of
 from healthd.daemon.config import Config
 from healthd.daemon.readiness import Readiness
 from healthd.daemon.session import Session
+from healthd.daemon.vigil import Cause
 from healthd.errors import HealthdError
+from healthd.host.manager import soft_reboots
 from healthd.model import Woken
 from healthd.store.store import Store
 
@@ -47,18 +50,22 @@ async def run(options: argparse.Namespace) -> None:
         loaded = await store.load()
         stop = _stop_signals()
         async with asyncio.TaskGroup() as group:
-            daemon = Daemon(store, loaded, config, group, options.journal)
+            # Whether this is the boot of before decides what is believed of it, so it comes first.
+            connection = await _connect()
+            boot = await _boot(connection, loaded.meta.boot_id, ask=config.settings.enabled)
+            daemon = Daemon(store, loaded, config, group, options.journal, boot=boot)
             daemon.holds.restore(loaded.holds, fdstore.taken_back())
             _begin(daemon, group)
-            group.create_task(_keep_session(daemon, readiness))
+            group.create_task(_keep_session(daemon, readiness, connection))
             group.create_task(_tend(daemon))
             await stop.wait()
             readiness.stopping()
+            daemon.vigil.set(Cause.OURSELVES, True)
             await daemon.write_now(entries.stopped("asked to stop"))
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_CATCH_UP_LIMIT_S):
                     await daemon.loop.caught_up()
-            await daemon.loop.save()
+            await daemon.loop.save(stopped=True)
             raise _Stopped
     except* _Stopped:
         pass
@@ -72,15 +79,22 @@ class _Stopped(Exception):
 
 def _begin(daemon: Daemon, group: asyncio.TaskGroup) -> None:
     """Start the loop with what the store held."""
+    gap = daemon.gap
+    away_us = gap.to_at - gap.from_at if gap else 0
     for name in daemon.loop.stories:
-        daemon.loop.inbox.put(name, Woken(daemon.same_boot))
+        daemon.loop.inbox.put(name, Woken(daemon.same_boot, away_us))
+    if gap is not None:
+        daemon.gaps.note(gap)
     daemon.say_settings()
     daemon.say(own.STORE, own.store_look(daemon.store.trouble))
     for fault in daemon.config.faults[:1]:
         daemon.write(entries.settings_refused(fault, at_start=True))
     if daemon.store.trouble:
         daemon.write(entries.store_set_aside(daemon.store.trouble))
-    group.create_task(daemon.loop.run(daemon.effects.act, daemon.effects.turn_ended))
+    judging = daemon.loop.run(
+        daemon.effects.act, daemon.effects.turn_ended, daemon.vigil.look_around
+    )
+    group.create_task(judging)
     group.create_task(daemon.lookout.run())
     group.create_task(daemon.holds.run())
     for notice in daemon.outbox:
@@ -88,11 +102,20 @@ def _begin(daemon: Daemon, group: asyncio.TaskGroup) -> None:
         daemon.effects.deliver(notice.unit or notice.key, notice)
 
 
-async def _keep_session(daemon: Daemon, readiness: Readiness) -> None:
+async def _boot(connection: Connection, before: str, *, ask: bool) -> str:
+    """The identity of this boot. Where systemd is not to be asked how often it soft-rebooted, or
+    does not say (253 and older do not know), that is as *before*.
+    """
+    count = await soft_reboots(connection) if ask else None
+    if count is None:
+        count = soft_reboots_of(before) if kernel_of(before) == boot_id() else 0
+    return boot_identity(count)
+
+
+async def _keep_session(daemon: Daemon, readiness: Readiness, connection: Connection) -> None:
     """Hold a connection; when it is lost, another within five seconds, or give up loudly."""
     fed = False
     while True:
-        connection = await _connect()
         try:
             async with asyncio.TaskGroup() as group:
                 session = Session(
@@ -102,6 +125,7 @@ async def _keep_session(daemon: Daemon, readiness: Readiness) -> None:
                     daemon.loop.stories,
                     daemon.config.naming,
                     group.create_task,
+                    daemon.vigil,
                 )
                 daemon.session = daemon.effects.session = session
                 await session.begin(daemon.api, watch=daemon.config.settings.enabled)
@@ -122,6 +146,7 @@ async def _keep_session(daemon: Daemon, readiness: Readiness) -> None:
             daemon.session = daemon.effects.session = None
             await connection.close()
         _heed_cancelling()
+        connection = await _connect()
 
 
 def _heed_cancelling() -> None:
@@ -150,7 +175,7 @@ def _ready(daemon: Daemon, readiness: Readiness) -> None:
     readiness.status(daemon.status())
     readiness.ready()
     # The loop itself feeds the watchdog: when it stands still, so does this task.
-    daemon.spawn(readiness.run(daemon.status))
+    daemon.spawn(readiness.run(daemon.beat))
 
 
 async def _connect() -> Connection:

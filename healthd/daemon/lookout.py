@@ -19,9 +19,18 @@ _TICK_MAX_US = 1_000_000
 class Lookout:
     """Calls *due* with each key whose instant has come. Owned by the loop's task group."""
 
-    def __init__(self, clock: Clock, due: Callable[[CheckKey], None]) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        due: Callable[[CheckKey], None],
+        woke: Callable[[], None],
+        means: Callable[[int], None],
+    ) -> None:
+        """*woke* is called at each wake-up, *means* with the instant of the next, 0 = none."""
         self._clock = clock
         self._due = due
+        self._woke = woke
+        self._means = means
         self._heap: list[tuple[int, CheckKey]] = []
         self._at: dict[CheckKey, int] = {}
         self._changed = asyncio.Event()
@@ -51,17 +60,20 @@ class Lookout:
 
     def _fire(self) -> float | None:
         """Call for all that is due; seconds until the next, None = nothing waits."""
+        self._woke()
         now_us = self._clock.steady_us()
         while self._heap:
             at_us, key = self._heap[0]
             if self._at.get(key) != at_us:
                 heapq.heappop(self._heap)
             elif at_us > now_us:
+                self._means(at_us)
                 return (at_us - now_us) / 1e6
             else:
                 heapq.heappop(self._heap)
                 del self._at[key]
                 self._due(key)
+        self._means(0)
         return None
 
 

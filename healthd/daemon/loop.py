@@ -61,6 +61,8 @@ class Loop:
         #: Whether all units have been looked at once; a first start lasts until then.
         self.passed = False
         self.sequence = saver.first_sequence
+        #: Why nothing is judged now, "" = it is.
+        self.frozen = ""
         #: The units that are held, and what each hold says.
         self.held: Mapping[str, str] = {}
         self._saver = saver
@@ -89,16 +91,23 @@ class Loop:
         """Readers are shown something else than before, though no check has changed."""
         self.sequence += 1
 
-    async def save(self) -> bool:
-        """Write the marks by which the next start carries on, and what is owed to the store."""
+    async def save(self, *, stopped: bool = False) -> bool:
+        """Write the marks by which the next start carries on, and what is owed to the store.
+
+        *stopped*: this is the end of a life that was asked to end.
+        """
+        if stopped:
+            self._saver.meta = replace(self._saver.meta, stopped=True)
         return await self._saver.save((), self.stories)
 
-    async def run(self, act: Act, ended: Callable[[], None]) -> None:
+    async def run(self, act: Act, ended: Callable[[], None], woke: Callable[[], None]) -> None:
         """Judge for ever. *act* starts a step's effects, told whether it is saved, and returns;
-        *ended* is called after the steps of each turn.
+        *woke* is called before each turn, and *ended* after the steps of it.
         """
         while True:
-            events = await self.inbox.take(_EVENTS_A_TURN)
+            await self.inbox.filled()
+            woke()
+            events = self.inbox.take(_EVENTS_A_TURN)
             self._judging = True
             steps = self._steps(self._spread(events))
             steps += self._first_start_over()
@@ -202,6 +211,7 @@ class Loop:
             policy=self.policy,
             stories=self.stories,
             held=self.held,
+            frozen=self.frozen,
             first_start=self.first_start,
             machine_restarts_us=tuple(self._machine_restarts_us),
             next_incident=self._saver.meta.next_incident,

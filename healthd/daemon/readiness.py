@@ -34,10 +34,10 @@ class Readiness:
         while True:
             self._notifier.notify("WATCHDOG=1")
             self.status(words())
-            await asyncio.sleep(_interval_s())
+            await asyncio.sleep(interval_s())
 
 
-def _interval_s() -> float:
+def interval_s() -> float:
     """Half of what WatchdogSec= allows."""
     allowed_us = os.environ.get("WATCHDOG_USEC", "")
     return (

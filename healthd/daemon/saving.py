@@ -19,6 +19,7 @@ from healthd.model import (
     Delivered,
     Effect,
     Event,
+    Gap,
     Hold,
     HoldId,
     Incident,
@@ -56,9 +57,13 @@ class Owed:
         self.incidents: dict[IncidentId, Incident] = {}
         self.notices: dict[str, Notice] = {}
         self.drops: set[str] = set()
+        self.gaps: list[Gap] = []
+        self.old_gaps: list[Gap] = []
 
     def __bool__(self) -> bool:
-        return bool(self.names or self.incidents or self.notices or self.drops)
+        return bool(
+            self.names or self.incidents or self.notices or self.drops or self.gaps or self.old_gaps
+        )
 
     def add(self, step: Step) -> None:
         """What of one step a restart would miss."""
@@ -84,6 +89,8 @@ class Owed:
         self.drops |= older.drops - self.notices.keys()
         kept = {i: n for i, n in older.notices.items() if i not in self.drops}
         self.notices = kept | self.notices
+        self.gaps = older.gaps + self.gaps
+        self.old_gaps = older.old_gaps + self.old_gaps
 
 
 class Saver:
@@ -104,6 +111,8 @@ class Saver:
         self._trouble = ""
         self._owed = Owed()
         self._pen = asyncio.Lock()
+        #: Until when the machine was watched, for the next start to know.
+        self.watched_until: Callable[[], int] = lambda: clock.now().wall_at
 
     def first_start_done(self) -> None:
         """What the next start finds failing is new; written with what is saved next."""
@@ -129,6 +138,11 @@ class Saver:
             self._say("")
             return True
 
+    def note_gap(self, gap: Gap, forget: Sequence[Gap]) -> None:
+        """Write a gap with what is saved next, and *forget* others."""
+        self._owed.gaps.append(gap)
+        self._owed.old_gaps += forget
+
     async def keep_hold(self, make: Callable[[HoldId], Hold]) -> Hold:
         """Give a hold its number and write it down; raises HealthdError when that cannot be."""
         number = self.meta.next_hold
@@ -153,6 +167,8 @@ class Saver:
             incidents=tuple((owed.incidents | incidents).values()),
             outbox_add=tuple(owed.notices.values()),
             outbox_drop=tuple(owed.drops),
+            gaps_add=tuple(owed.gaps),
+            gaps_drop=tuple(owed.old_gaps),
             meta=self.meta,
         )
 
@@ -162,7 +178,11 @@ class Saver:
         if sequence + _SEQUENCE_MARGIN > mark:
             mark = sequence + _SEQUENCE_STRIDE
         self.meta = replace(
-            self.meta, sequence_mark=mark, steady_mark_us=now.steady_us, wall_mark_at=now.wall_at
+            self.meta,
+            sequence_mark=mark,
+            steady_mark_us=now.steady_us,
+            wall_mark_at=now.wall_at,
+            watched_until_at=self.watched_until(),
         )
 
     def _say(self, trouble: str) -> None:

@@ -1,4 +1,4 @@
-"""Whether the machine is being stopped: what ends then was stopped by nobody. Pure.
+"""Whether systemd has a job that takes the machine down: what ends then, nobody stopped. Pure.
 
 A forced stop and an isolate have no signal of logind, but all of them have one of these jobs, and
 their JobNew comes before the first unit goes down.
@@ -33,14 +33,21 @@ class MachineStop:
     def under_way(self) -> bool:
         return bool(self._jobs)
 
-    def heard(self, signal: SystemdSignal) -> bool:
-        """Take one signal in; whether the stop has just been called off."""
+    @property
+    def jobs(self) -> frozenset[int]:
+        """Those that were not called off."""
+        return frozenset(self._jobs)
+
+    def heard(self, signal: SystemdSignal) -> None:
+        """Take one signal in."""
         match signal:
             case JobNew(id=job, unit=unit) if unit in _STOPS:
                 self._jobs.add(job)
             case JobRemoved(id=job, result=result) if job in self._jobs and result != "done":
                 self._jobs.discard(job)
-                return not self._jobs
             case _:
                 pass
-        return False
+
+    def is_over(self, jobs: frozenset[int]) -> None:
+        """The machine runs as it did before these *jobs*: rescue mode was left again."""
+        self._jobs -= jobs

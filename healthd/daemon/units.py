@@ -19,6 +19,7 @@ from healthd.daemon.naming import Naming
 from healthd.daemon.reads import Reads, Spawn
 from healthd.daemon.stopping import MachineStop
 from healthd.daemon.transients import Transients
+from healthd.daemon.vigil import Cause, Vigil
 from healthd.errors import HealthdError
 from healthd.host.systemd import Systemd, UnitRow
 from healthd.host.unit_facts import merge
@@ -59,7 +60,9 @@ class Units:
         clock: Clock,
         naming: Callable[[], Naming],
         spawn: Spawn,
+        vigil: Vigil,
     ) -> None:
+        self._vigil = vigil
         self._naming = naming
         self.aliases: dict[str, UnitName] = {}
         self._systemd = systemd
@@ -78,6 +81,7 @@ class Units:
         self._missed = False
         self._rousing: asyncio.Event = asyncio.Event()
         self._reloading = False
+        self._anew = False
 
     async def begin(self) -> None:
         """The first pass over all that is loaded or named; then signals are believed."""
@@ -99,10 +103,10 @@ class Units:
             if not self._reloading:
                 await self.reconcile()
 
-    @property
-    def frozen(self) -> bool:
-        """Whether the machine is stopping: what ends now ends for that."""
-        return self._stop.under_way
+    def read_anew(self) -> None:
+        """Nothing that is known of any unit is believed until it has been read again."""
+        self._anew = True
+        self._rouse()
 
     async def settings_changed(self) -> None:
         """Look at everything again with what the settings say now."""
@@ -115,32 +119,40 @@ class Units:
             await self._reconcile()
 
     async def _reconcile(self) -> None:
-        self._missed = False
+        self._missed, anew = False, self._anew
         try:
-            loaded = {str(row.name): row for row in await self._systemd.list_units()}
-            self._no_check &= loaded.keys()
-            absent = self._expected() - loaded.keys()
-            others = await self._systemd.list_by_names(tuple(absent)) if absent else ()
-            named = self._naming().names
-            looked_at = [r for r in loaded.values() if may_be_watched(r.name) or r.name in named]
-            unknown = {row.name for row in looked_at} - self._no_check
-            # Before they are read: what happens between the two would be told to nobody.
-            await self._systemd.watch({*self._facts, *unknown, *absent})
-            async with asyncio.TaskGroup() as group:
-                for row in looked_at:
-                    group.create_task(self._compare(row, loaded))
-                for row in others:
-                    group.create_task(self._compare_absent(row))
-                # systemd answers about an alias under the unit's own name.
-                for name in absent & named - {row.name for row in others}:
-                    group.create_task(self._adopt(name))
-            await self._systemd.watch(self._facts)
-            await self._transients.take(loaded.values())
+            await self._ask_state()
+            if self._vigil.why:
+                return
+            self._anew = False
+            await self._pass_over_all(anew=anew)
         except* HealthdError as errors:
             log.warning("systemd could not be asked: %s", errors.exceptions[0])
+            self._anew = self._anew or anew
             self._miss()
         if not self._missed:
             self.passed.set()
+
+    async def _pass_over_all(self, *, anew: bool) -> None:
+        loaded = {str(row.name): row for row in await self._systemd.list_units()}
+        self._no_check &= loaded.keys()
+        absent = self._expected() - loaded.keys()
+        others = await self._systemd.list_by_names(tuple(absent)) if absent else ()
+        named = self._naming().names
+        looked_at = [r for r in loaded.values() if may_be_watched(r.name) or r.name in named]
+        unknown = {row.name for row in looked_at} - self._no_check
+        # Before they are read: what happens between the two would be told to nobody.
+        await self._systemd.watch({*self._facts, *unknown, *absent})
+        async with asyncio.TaskGroup() as group:
+            for row in looked_at:
+                group.create_task(self._compare(row, loaded, anew=anew))
+            for row in others:
+                group.create_task(self._compare_absent(row))
+            # systemd answers about an alias under the unit's own name.
+            for name in absent & named - {row.name for row in others}:
+                group.create_task(self._adopt(name))
+        await self._systemd.watch(self._facts)
+        await self._transients.take(loaded.values())
 
     def read_soon(self, unit: str, *, due: bool = False, asked: bool = False) -> None:
         """Read a unit again."""
@@ -150,7 +162,20 @@ class Units:
         stories = {n for n, s in self._stories.items() if s.facts or may_be_watched(n)}
         return stories | set(self._naming().names)
 
-    async def _compare(self, row: UnitRow, loaded: Mapping[str, UnitRow]) -> None:
+    async def _ask_state(self) -> None:
+        """A stop or a rescue mode whose signal was never heard, and the end of either."""
+        jobs = self._stop.jobs
+        match await self._systemd.system_state():
+            case "stopping" | "maintenance":
+                self._vigil.set(Cause.STATE, True)
+            case "running" | "degraded" | "starting" | "initializing":
+                self._stop.is_over(jobs)
+                self._vigil.set(Cause.JOBS, self._stop.under_way)
+                self._vigil.set(Cause.STATE, False)
+            case _:
+                pass
+
+    async def _compare(self, row: UnitRow, loaded: Mapping[str, UnitRow], *, anew: bool) -> None:
         if row.name in self._no_check or self._transients.knows(row.name):
             return
         known = self._facts.get(row.name)
@@ -158,7 +183,7 @@ class Units:
             self._no_check.add(row.name)
             self._drop(row.name)
             return
-        if known is not None and _same(known, row):
+        if known is not None and _same(known, row) and not anew:
             self._inbox.put(row.name, UnitSeen(known, fresh=True, due=True))
             self._declare(known)
             return
@@ -185,7 +210,7 @@ class Units:
         *loaded*: a listing of just now, which saves questions about other units.
         """
         facts = await self._reads.now(unit, loaded)
-        if facts is None:
+        if facts is None or self._vigil.why:
             return
         if unit != facts.id:
             self.aliases[unit] = facts.id
@@ -205,6 +230,8 @@ class Units:
 
     async def _was_read(self, read: UnitSeen) -> None:
         facts = read.facts
+        if self._vigil.why:
+            return
         self._facts[facts.id] = facts
         if self._endings.prime(facts):
             await self._bridge_gap(facts)
@@ -256,9 +283,14 @@ class Units:
             self._inbox.put(unit, Declared(()))
 
     def _on_signal(self, signal: SystemdSignal) -> None:
-        if self._stop.heard(signal):
-            self._rouse()
-        if self.frozen:
+        self._stop.heard(signal)
+        self._vigil.set(Cause.JOBS, self._stop.under_way)
+        if isinstance(signal, Reloading):
+            self._reloading = signal.active
+        if self._vigil.why:
+            # What ends now ends for that. Rescue mode is left by the job of another target.
+            if isinstance(signal, JobRemoved) and signal.unit.endswith(".target"):
+                self._rousing.set()
             return
         self._transients.heard(signal)
         now = self._clock.now()
@@ -271,12 +303,11 @@ class Units:
                 self._changed(signal)
             case JobRemoved(unit=unit):
                 self._meet(unit)
-            case Reloading(active=active):
-                self._reloading = active
-                if not active:
-                    self._rouse()
-            case OwnerChanged(present=True) | UnitFilesChanged():
+            case Reloading(active=False) | UnitFilesChanged():
                 self._rouse()
+            case OwnerChanged(present=True):
+                # What happened while nobody had the name was signalled to nobody.
+                self.read_anew()
             case BootFinished():
                 for name in self._facts:
                     self._facts[name] = replace(self._facts[name], booted=True)

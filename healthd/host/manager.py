@@ -17,6 +17,9 @@ from healthd.host.unit_path import MANAGER, ROOT, SYSTEMD
 ANSWER_LIMIT_S = 10.0
 # A reload reads every unit file; a reexec carries all state over.
 RELOAD_LIMIT_S = 30.0
+# Nothing is watched before this is answered.
+BOOT_LIMIT_S = 5.0
+PROPERTIES = f"{BUS_NAME}.Properties"
 TRIES = 3
 PAUSE_S = 0.1
 
@@ -126,6 +129,25 @@ class Manager:
                 await self._ready.wait()
         except TimeoutError as err:
             raise HealthdError("systemd-absent", "systemd does not come back to the bus") from err
+
+
+async def soft_reboots(connection: Connection) -> int | None:
+    """How often user space was restarted under this kernel; None = systemd does not say.
+
+    boot_id and all clocks run on over a soft reboot (systemd 254).
+    """
+    body = (MANAGER, "SoftRebootsCount")
+    try:
+        (count,) = await connection.call(
+            SYSTEMD, ROOT, PROPERTIES, "Get", "ss", body, limit_s=BOOT_LIMIT_S
+        )
+    except BusError:
+        return None
+    except HealthdError as err:
+        if err.code == "bus-lost":
+            raise
+        return None
+    return count if isinstance(count, int) else None
 
 
 def new_owner(signal: Signal) -> str | None:

@@ -7,34 +7,47 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from msgspec.structs import replace
+
 from healthd.model import (
     Aspect,
     AttemptRow,
     CheckKey,
     CheckRow,
+    Gap,
     How,
     Incident,
     IncidentRow,
     Now,
     Phase,
+    Reason,
     Run,
     State,
     Story,
     TellingRow,
+    Verdict,
     Watch,
 )
 
+#: A check that was not looked at for so many intervals is `stale`.
+_STALE_AFTER = 3
 
-def check_rows(stories: Iterable[Story], now: Now) -> tuple[CheckRow, ...]:
-    """One row a check that has been looked at and has something to judge, ordered by key."""
-    rows = [check_row(story, w, now) for story in stories for w in story.watches if w.present]
+
+def check_rows(stories: Iterable[Story], now: Now, frozen: str = "") -> tuple[CheckRow, ...]:
+    """One row a check that has been looked at and has something to judge, ordered by key.
+
+    *frozen*: why nothing is watched now, "" = it is.
+    """
+    rows = [
+        check_row(story, w, now, frozen) for story in stories for w in story.watches if w.present
+    ]
     rows.sort(key=lambda row: row.key)
     return tuple(rows)
 
 
-def check_row(story: Story, watch: Watch, now: Now) -> CheckRow:
+def check_row(story: Story, watch: Watch, now: Now, frozen: str = "") -> CheckRow:
     """The row of one check of *story*; *now* makes wall time of the next look's steady instant."""
-    check, verdict = watch.check, watch.verdict
+    check, verdict = watch.check, _shown(story, watch, now, frozen)
     incident = open_incident(story, check.key)
     return CheckRow(
         key=check.key,
@@ -54,6 +67,34 @@ def check_row(story: Story, watch: Watch, now: Now) -> CheckRow:
         remedy=incident.remedy if incident and verdict.state is State.RED else "",
         next_look=now.wall_at + watch.due_us - now.steady_us if watch.due_us else 0,
     )
+
+
+def _shown(story: Story, watch: Watch, now: Now, frozen: str) -> Verdict:
+    """The last verdict, which stands, under what is true of it now: that it is not looked after."""
+    verdict = watch.verdict
+    if frozen:
+        reason, words = Reason.FROZEN, frozen
+    elif is_stale(story, watch, now):
+        reason, words = Reason.STALE, "not looked at for a long time"
+    else:
+        return verdict
+    before = verdict.state if verdict.reason is Reason.OK else f"{verdict.state} {verdict.reason}"
+    summary = f"{words}; before that {before}: {verdict.summary}"
+    return replace(verdict, state=State.GREY, reason=reason, summary=summary, waiting_on="")
+
+
+def is_stale(story: Story, watch: Watch, now: Now) -> bool:
+    """Whether the check was to be looked at, and for three intervals was not.
+
+    Time in which nobody watched is no part of it. What is looked at when something happens, and
+    not every so often, is never stale.
+    """
+    if not watch.present or watch.due_us > now.steady_us:
+        return False
+    if not watch.due_us and watch.check.kind != "unit":
+        return False
+    since_us = max(watch.looked_us, story.run.watched_since_us)
+    return now.steady_us - since_us > _STALE_AFTER * watch.check.rules.every_us
 
 
 def unasked_restarts(run: Run) -> int:
@@ -80,8 +121,8 @@ def incident_rows(stories: Iterable[Story]) -> tuple[IncidentRow, ...]:
     return tuple(rows)
 
 
-def incident_row(incident: Incident) -> IncidentRow:
-    """The row of one incident, open or closed."""
+def incident_row(incident: Incident, gaps: tuple[Gap, ...] = ()) -> IncidentRow:
+    """The row of one incident, open or closed; *gaps* are those that lie in it."""
     return IncidentRow(
         id=incident.id,
         key=incident.key,
@@ -105,6 +146,7 @@ def incident_row(incident: Incident) -> IncidentRow:
         found=incident.found,
         held_under=incident.held_under,
         remedy=incident.remedy,
+        gaps=gaps,
     )
 
 
@@ -118,6 +160,11 @@ def counts(watches: Iterable[Watch]) -> dict[str, int]:
 def worst(tally: Mapping[str, int]) -> State:
     """Red, yellow or green; grey is not judged and never makes it worse."""
     return next((s for s in (State.RED, State.YELLOW) if tally.get(s.value)), State.GREEN)
+
+
+def all_grey(counted: Mapping[str, int]) -> dict[str, int]:
+    """The counts of a machine that is frozen."""
+    return {state.value: 0 for state in State} | {State.GREY.value: sum(counted.values())}
 
 
 def alerts(rows: Iterable[CheckRow]) -> tuple[CheckRow, ...]:

@@ -49,6 +49,7 @@ from healthd.model.events import (
     UnitSeen,
     Woken,
 )
+from healthd.model.gaps import GAP_FROM_US, GAPS_KEPT, Gap
 from healthd.model.holds import Hold
 from healthd.model.incidents import (
     Attempt,
@@ -101,6 +102,8 @@ from healthd.model.words import (
 )
 
 __all__ = [
+    "GAPS_KEPT",
+    "GAP_FROM_US",
     "HOUR_US",
     "MINUTE_US",
     "NEVER_RESTART",
@@ -137,6 +140,7 @@ __all__ = [
     "FailureClass",
     "FoundTold",
     "Froze",
+    "Gap",
     "Hold",
     "HoldId",
     "HoldRow",

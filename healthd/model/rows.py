@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from healthd.model.checks import Observed
+from healthd.model.gaps import Gap
 
 
 class CheckRow(Struct, frozen=True):
@@ -84,6 +85,7 @@ class IncidentRow(Struct, frozen=True):
     found: bool = False
     held_under: int = 0
     remedy: str = ""
+    gaps: tuple[Gap, ...] = ()
 
 
 class WhyRow(Struct, frozen=True):

@@ -20,6 +20,7 @@ from healthd.model import (
     AttemptId,
     Closing,
     Evidence,
+    Gap,
     Hold,
     HoldId,
     Incident,
@@ -46,6 +47,7 @@ class Table(StrEnum):
     EVIDENCE = "evidence"
     OUTBOX = "outbox"
     HOLDS = "holds"
+    GAPS = "gaps"
 
 
 SCHEMA_KEY = b"schema"
@@ -57,7 +59,8 @@ class Meta(Struct, frozen=True):
 
     *sequence_mark*: no change has had a higher number. *steady_mark_us* and *wall_mark_at* are one
     instant on both clocks in the boot *boot_id*, so that the steady clock goes on over reboots;
-    *steady_base_us* is what it adds to CLOCK_BOOTTIME in that boot.
+    *steady_base_us* is what it adds to CLOCK_BOOTTIME in that boot. *watched_until_at*: the machine
+    was watched until then at least. *stopped*: healthd was asked to stop, and did.
     """
 
     next_incident: IncidentId = IncidentId(1)
@@ -68,6 +71,8 @@ class Meta(Struct, frozen=True):
     steady_mark_us: int = 0
     wall_mark_at: int = 0
     first_start_done: bool = False
+    watched_until_at: int = 0
+    stopped: bool = False
     next_hold: HoldId = HoldId(1)
 
 
@@ -78,6 +83,7 @@ class Loaded(Struct, frozen=True):
     stories: tuple[Story, ...] = ()
     outbox: tuple[Notice, ...] = ()
     holds: tuple[Hold, ...] = ()
+    gaps: tuple[Gap, ...] = ()
 
 
 class Batch(Struct, frozen=True):
@@ -95,6 +101,8 @@ class Batch(Struct, frozen=True):
     outbox_drop: tuple[str, ...] = ()
     holds_add: tuple[Hold, ...] = ()
     holds_drop: tuple[HoldId, ...] = ()
+    gaps_add: tuple[Gap, ...] = ()
+    gaps_drop: tuple[Gap, ...] = ()
     meta: Meta | None = None
 
 
@@ -141,6 +149,10 @@ def changes(batch: Batch) -> Iterator[Change]:
         yield Table.HOLDS, number_key(hold.id), encode(hold)
     for hold_id in batch.holds_drop:
         yield Table.HOLDS, number_key(hold_id), None
+    for gap in batch.gaps_add:
+        yield Table.GAPS, number_key(gap.from_at), encode(gap)
+    for gap in batch.gaps_drop:
+        yield Table.GAPS, number_key(gap.from_at), None
     if batch.meta is not None:
         yield Table.META, META_KEY, encode(batch.meta)
 
@@ -178,4 +190,5 @@ NOUNS: dict[Table, type[Struct]] = {
     Table.EVIDENCE: Evidence,
     Table.OUTBOX: Notice,
     Table.HOLDS: Hold,
+    Table.GAPS: Gap,
 }

@@ -22,6 +22,7 @@ from healthd.model import (
     HOUR_US,
     Closing,
     Evidence,
+    Gap,
     Hold,
     Incident,
     IncidentId,
@@ -294,6 +295,7 @@ def _load(rows: Transaction) -> Loaded:
         stories=tuple(decode(value, Story) for _, value in rows.items(Table.STORIES)),
         outbox=tuple(sorted(outbox, key=lambda notice: (notice.at, notice.id))),
         holds=tuple(decode(value, Hold) for _, value in rows.items(Table.HOLDS)),
+        gaps=tuple(decode(value, Gap) for _, value in rows.items(Table.GAPS)),
     )
 
 

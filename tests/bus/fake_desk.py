@@ -15,6 +15,7 @@ from healthd.model import (
     CheckKey,
     CheckRow,
     Evidence,
+    Gap,
     HoldRow,
     IncidentId,
     IncidentRow,
@@ -72,6 +73,7 @@ def incident_row(number: int = 42) -> IncidentRow:
         found=True,
         held_under=41,
         remedy="systemctl restart nginx.service",
+        gaps=(gap_row(),),
     )
 
 
@@ -83,6 +85,11 @@ def hold_row() -> HoldRow:
     )
 
 
+def gap_row() -> Gap:
+    """A night in which nobody watched."""
+    return Gap(1_795_990_000_000_000, 1_796_000_000_500_000, "healthd was stopped")
+
+
 class FakeDesk:
     """Answers from its attributes and keeps what it was asked to do."""
 
@@ -90,6 +97,7 @@ class FakeDesk:
         self.rows: tuple[CheckRow, ...] = (check_row(),)
         self.opened: tuple[IncidentRow, ...] = (incident_row(),)
         self.held: tuple[HoldRow, ...] = (hold_row(),)
+        self.missed: tuple[Gap, ...] = (gap_row(),)
         self.kept = -1
         self.state = State.RED
         self.tally = {"green": 3, "yellow": 0, "red": 1, "grey": 2}
@@ -155,6 +163,9 @@ class FakeDesk:
     async def restart(self, unit: UnitName, by: str) -> IncidentId:
         self._note("restart", unit, by)
         return IncidentId(42)
+
+    def gaps(self) -> tuple[Gap, ...]:
+        return self.missed
 
     def holds(self) -> tuple[HoldRow, ...]:
         return self.held

@@ -128,7 +128,14 @@ def manager(checks: list[Check], incidents: list[Incident], **fields: Any) -> Ma
     for row in checks:
         counts[row["state"]] += 1
     worst = next((state for state in ("red", "yellow") if counts[state]), "green")
-    known = {"watching": True, "watching_reason": "", "sequence": 7, "holds": [], **fields}
+    known = {
+        "watching": True,
+        "watching_reason": "",
+        "sequence": 7,
+        "holds": [],
+        "gaps": [],
+        **fields,
+    }
     return Manager("0.1.0", worst, counts, checks, incidents, **known)
 
 

@@ -38,7 +38,9 @@ def test_a_story_that_breaks_the_judge_ends_no_other(
         saver = Saver(store, clock, Meta(), lambda trouble: None)
         loop = Loop(saver, clock, Policy(), first_start=False, broke=broke.append)
         steps: list[Step] = []
-        task = asyncio.create_task(loop.run(lambda step, saved: steps.append(step), lambda: None))
+        task = asyncio.create_task(
+            loop.run(lambda step, saved: steps.append(step), _nothing, _nothing)
+        )
         for name in ("broken.service", "web.service"):
             loop.inbox.put(name, Declared((LIVE_CHECK,)))
             loop.inbox.put(name, UnitSeen(RUNNING, fresh=True, due=True))
@@ -51,3 +53,7 @@ def test_a_story_that_breaks_the_judge_ends_no_other(
     loop = asyncio.run(play())
     assert list(loop.stories) == ["web.service"]
     assert set(broke) == {"judging broken.service"}
+
+
+def _nothing() -> None:
+    """Nobody listens."""

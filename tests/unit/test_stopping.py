@@ -25,13 +25,14 @@ def test_the_job_of_a_stop_freezes(target: str) -> None:
     assert stop.under_way
 
 
-def test_a_stop_that_is_called_off_thaws_once() -> None:
-    """Everything is looked at again then, and only then."""
+def test_a_stop_is_called_off_when_the_last_of_its_jobs_is() -> None:
+    """A reboot has a job for its target, and one for shutdown.target."""
     stop = MachineStop()
     stop.heard(_new(7, "reboot.target"))
     stop.heard(_new(8, "shutdown.target"))
-    assert not stop.heard(_removed(7, "reboot.target", "canceled"))
-    assert stop.heard(_removed(8, "shutdown.target", "canceled"))
+    stop.heard(_removed(7, "reboot.target", "canceled"))
+    assert stop.under_way
+    stop.heard(_removed(8, "shutdown.target", "canceled"))
     assert not stop.under_way
 
 
@@ -39,13 +40,23 @@ def test_a_stop_that_was_reached_stays_one() -> None:
     """Between shutdown.target and the end of the machine nothing is judged any more."""
     stop = MachineStop()
     stop.heard(_new(7, "shutdown.target"))
-    assert not stop.heard(_removed(7, "shutdown.target", "done"))
+    stop.heard(_removed(7, "shutdown.target", "done"))
     assert stop.under_way
+
+
+def test_a_rescue_mode_that_was_left_is_over() -> None:
+    """Its job ended well and took nothing down for ever: systemd says that all runs again."""
+    stop = MachineStop()
+    stop.heard(_new(7, "rescue.target"))
+    known = stop.jobs
+    stop.heard(_new(9, "shutdown.target"))
+    stop.is_over(known)
+    assert stop.jobs == {9}
 
 
 def test_other_jobs_are_nothing_to_it() -> None:
     """Units are stopped all day long."""
     stop = MachineStop()
-    assert not stop.heard(_new(7, "nginx.service"))
-    assert not stop.heard(_removed(7, "nginx.service", "canceled"))
+    stop.heard(_new(7, "nginx.service"))
+    stop.heard(_removed(7, "nginx.service", "canceled"))
     assert not stop.under_way

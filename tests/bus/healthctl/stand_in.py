@@ -61,6 +61,7 @@ class StandIn:
         self.checks: list[Any] = []
         self.open_incidents: list[Any] = []
         self.holds: list[Any] = []
+        self.gaps: list[Any] = []
         #: Our ends of the holds that were given out.
         self.held: list[int] = []
         self.history: list[Any] = []
@@ -171,4 +172,5 @@ class StandIn:
             "WatchingReason": ("s", self.watching[1]),
             "Sequence": ("t", self.sequence),
             "Holds": ("a(tassuta{sv})", self.holds),
+            "Gaps": ("a(ttsa{sv})", self.gaps),
         }

@@ -20,7 +20,7 @@ CHECK_NAMES = [
 INCIDENT_NAMES = [
     *("id", "key", "unit", "phase", "idle", "reason", "summary", "opened", "closed", "ending"),
     *("attempts", "notices", "tried", "told", "recent", "reopened", "found", "held_under"),
-    "remedy",
+    *("remedy", "gaps"),
 ]
 
 
