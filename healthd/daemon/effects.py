@@ -211,11 +211,11 @@ class Effects:
         attempt = effect.attempt
         policy, systemd = self._policy(attempt.by), self.session.systemd
 
-        def held() -> str:
-            if self._frozen():
-                return f"not watched: {self._frozen()}"
+        def held(units: tuple[str, ...]) -> str:
             # A person who restarts what is held knows why; it may be the holder.
-            return self._held(attempt.unit) or self._held(story) if attempt.by == HEALTHD else ""
+            if attempt.by != HEALTHD:
+                return ""
+            return next((f"{u} is {w}" for u in (story, *units) if (w := self._held(u))), "")
 
         return await restart_unit.repair(attempt.unit, policy, systemd, effect.judged, held)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 from healthd.judge.life import DOWN, restarts_by_itself
-from healthd.judge.providers import stopped_need
+from healthd.judge.providers import stopped_need, taken_along
 from healthd.model import (
     Aspect,
     Attempt,
@@ -64,6 +64,7 @@ def next_step(story: Story, incident: Incident, watch: Watch, scene: Scene) -> S
         or _systemd_at_work(story.facts, watch)
         or _harmful(story.facts)
         or _against_intent(story, watch, scene)
+        or _held(target, scene)
         or _budget_spent(story, scene)
         or _too_early(story, own, watch, scene)
         or Try(target)
@@ -134,6 +135,17 @@ def _against_intent(story: Story, watch: Watch, scene: Scene) -> Engage | None:
     """A start pulls in what the unit needs, and somebody stopped that on purpose."""
     stopped = stopped_need(story, watch, scene.stories)
     return Engage(f"{stopped}, which it needs, was stopped") if stopped else None
+
+
+def _held(target: UnitName, scene: Scene) -> Engage | None:
+    """Whoever holds a unit must not have it restarted under their hands, by whatever way."""
+    if not scene.held:
+        return None
+    for unit in (target, *taken_along(target, scene.stories)):
+        if unit in scene.held:
+            which = "" if unit == target else ", which a restart would take along,"
+            return Engage(f"{unit}{which} is {scene.held[unit]}")
+    return None
 
 
 def _budget_spent(story: Story, scene: Scene) -> Engage | None:

@@ -52,7 +52,7 @@ class Tools(Protocol):
     async def restart(self, unit: str, *, limit_s: float) -> str: ...
 
 
-def _nobody() -> str:
+def _nobody(_: tuple[str, ...]) -> str:
     return ""
 
 
@@ -61,12 +61,12 @@ async def repair(
     policy: Policy,
     tools: Tools,
     judged: UnitFacts | None = None,
-    held: Callable[[], str] = _nobody,
+    held: Callable[[tuple[str, ...]], str] = _nobody,
 ) -> RepairResult:
     """Restart *unit* if everything still speaks for it, and wait for its job to end.
 
     *judged*: what it was restarted for; if it is something else by now, somebody was faster.
-    *held*: who holds it now, or "".
+    *held*: which of some units is held now, and by whom, or "".
     """
     refusal = may_restart(unit, policy.allow_restart, policy.never_restart)
     if refusal is not None:
@@ -82,7 +82,7 @@ async def _restart(
     policy: Policy,
     tools: Tools,
     judged: UnitFacts | None,
-    held: Callable[[], str],
+    held: Callable[[tuple[str, ...]], str],
 ) -> RepairResult:
     facts = await tools.read(unit)
     overtaken = _overtaken(facts, judged)
@@ -96,9 +96,9 @@ async def _restart(
     if harm:
         return RepairResult(AttemptResult.FINAL, harm, along)
     # Last of all: what was read above takes its time, and a hold begins in between.
-    words = held()
+    words = held((unit, *along))
     if words:
-        return RepairResult(AttemptResult.OVERTAKEN, f"it is {words}", along)
+        return RepairResult(AttemptResult.OVERTAKEN, words, along)
     result = await tools.restart(unit, limit_s=_limit_s(facts))
     # Results are an open set (systemd 262 adds some): an unknown one is no success.
     outcome = _RESULTS.get(result, AttemptResult.FAILED)

@@ -238,7 +238,7 @@ async def test_a_hold_overtakes_a_restart_that_is_about_to_be_made(healthd: Heal
         healthd.systemd.release(f"{WEB} {UNIT}")
         await client.until_attempt(LIVE, AttemptResult.OVERTAKEN)
         ((_, _, words),) = (await client.incident_of(LIVE)).tried
-        assert words == f"it is held by pid {os.getpid()}: work"
+        assert words == f"{WEB} is held by pid {os.getpid()}: work"
         assert healthd.systemd.times_called("RestartUnit", WEB, "fail") == 0
         assert (await client.incident_of(LIVE)).more["idle"] == "held"
         os.close(end)

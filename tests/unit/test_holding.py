@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from healthd.model import CheckKey, Edition, HoldsChanged, Idle, Phase, Policy, Reason, State
 from tests.unit.histories import FAIL, LIVE_CHECK, LIVENESS, OK, READINESS, READY_CHECK, UNIT
@@ -194,6 +195,24 @@ def test_a_unit_that_was_never_looked_at_is_grey_held_from_its_first_look() -> N
     stage.kill()
     stage.run(MINUTE)
     assert face(stage) == HELD
+
+
+def test_nothing_is_restarted_that_would_take_a_held_unit_along() -> None:
+    """The application is worked on; a restart of its database would take it down. The owner, who
+    may know of the one, is told of the other.
+    """
+    db, app = "db.service", "app.service"
+    town = Town({db: (), app: (db,)}, policy=Policy(allow_restart=frozenset({db})))
+    town.facts[db] = replace(town.facts[db], taken_along=(app,))
+    town.plays[app].held[app] = "held by pid 812: schema change"
+    town.plays[db].held[app] = "held by pid 812: schema change"
+    town.put(app, HoldsChanged())
+    town.kill(db)
+    town.run(5 * MINUTE)
+    assert town.repairs() == []
+    (notice,) = town.notices()
+    assert notice.unit == db
+    assert "app.service, which a restart would take along, is held by pid 812" in notice.body
 
 
 def test_who_needs_a_held_unit_waits_on_it() -> None:

@@ -92,9 +92,15 @@ async def test_what_somebody_did_since_it_was_judged_is_respected(
 
 
 async def test_a_hold_that_began_meanwhile_overtakes_the_restart() -> None:
-    """Whoever took it works on the unit; a restart would come between."""
+    """Whoever took it works on the unit, or on one that goes along: they are not interrupted."""
     unit = Unit(JUDGED)
     policy = Policy(allow_restart=frozenset({WEB}))
-    result = await repair(WEB, policy, unit, JUDGED, lambda: "held by pid 812: pg_upgrade")
-    assert (result.result, unit.restarts) == (AttemptResult.OVERTAKEN, 0)
-    assert result.detail == "it is held by pid 812: pg_upgrade"
+    asked: list[tuple[str, ...]] = []
+
+    def held(units: tuple[str, ...]) -> str:
+        asked.append(units)
+        return "web.service is held by pid 812: pg_upgrade"
+
+    result = await repair(WEB, policy, unit, JUDGED, held)
+    assert (result.result, unit.restarts, asked) == (AttemptResult.OVERTAKEN, 0, [(WEB,)])
+    assert result.detail == "web.service is held by pid 812: pg_upgrade"
