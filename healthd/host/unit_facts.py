@@ -115,6 +115,9 @@ def _with(facts: UnitFacts, new: Mapping[str, object], offset_us: int) -> UnitFa
     delay = new.get("RestartUSecNext", new.get("RestartUSec"))
     if (for_us := _duration(delay)) is not None:
         fields["restart_delay_for_us"] = for_us
+    if (steps := _number(new.get("RestartSteps"))) is not None:
+        most = _duration(new.get("RestartMaxDelayUSec")) or 0
+        fields["restart_delay_max_for_us"] = max(0, most) if steps else 0
     return replace(facts, **fields, **_conditions(facts, new))
 
 

@@ -147,7 +147,8 @@ def pending_restart(sight: Sight) -> Look | None:
         return failing(Reason.FAILED, words)
     # NRestarts counts the restart once its job is queued.
     number = facts.n_restarts + (0 if facts.sub_state.endswith("queued") else 1)
-    words = f"{'waits to restart' if endless else soon}, restart {number} ({end_in_words(facts)})"
+    soon = "waits to restart" if endless else f"{soon}{_longest_wait(sight)}"
+    words = f"{soon}, restart {number} ({end_in_words(facts)})"
     return degraded(Reason.CHURNED, words, 0 if endless else due_us + LATE_US)
 
 
@@ -206,7 +207,10 @@ def churned(sight: Sight) -> Look | None:
     if sight.now.steady_us >= until_us:
         return None
     ago = duration(sight.for_us(ends[-1].at_us))
-    return degraded(Reason.CHURNED, f"ended by itself {ago} ago and was started again", until_us)
+    words = f"ended by itself {ago} ago and was started again"
+    if longest := _longest_wait(sight):
+        words = f"{words}; next time after {duration(sight.facts.restart_delay_for_us)}{longest}"
+    return degraded(Reason.CHURNED, words, until_us)
 
 
 def active(sight: Sight) -> Look | None:
@@ -282,6 +286,16 @@ def _followed(sight: Sight, ends: tuple[End, ...]) -> tuple[End, ...]:
     if sight.rests and ends and last is not None and ends[-1].invocation == last.invocation:
         return ends[:-1]
     return ends
+
+
+def _longest_wait(sight: Sight) -> str:
+    """That the wait for an automatic restart has grown to its limit, where it has; "" else.
+
+    systemd shortens it again only when a person starts the unit, not after months of health.
+    """
+    facts = sight.facts
+    grown = 0 < facts.restart_delay_max_for_us <= facts.restart_delay_for_us
+    return ", the longest that RestartMaxDelaySec= allows" if grown else ""
 
 
 def _loop_words(sight: Sight, ends: tuple[End, ...], within_us: int) -> str:

@@ -45,7 +45,8 @@ class UnitFacts(Struct, frozen=True):
     active socket, timer or path that triggers it, or its activatable bus name.
     *triggered_by_timer*: a timer judges it. *requires*: what it cannot be without (Requires=,
     Requisite=, BindsTo=); *providers*: those, and all else whose stop stops it. Lists hold unit
-    names.
+    names. *restart_delay_max_for_us*: up to where RestartSteps= lets the delay grow, which no time
+    of health takes back; 0 = it does not grow.
     """
 
     id: UnitName
@@ -64,6 +65,7 @@ class UnitFacts(Struct, frozen=True):
     n_restarts: int = 0
     restart: str = "no"
     restart_delay_for_us: int = 100_000
+    restart_delay_max_for_us: int = 0
     invocation: str = ""
     job: int = 0
     transient: bool = False

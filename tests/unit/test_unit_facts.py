@@ -90,6 +90,15 @@ def test_infinity_and_the_next_delay_are_understood() -> None:
     assert decode(old, OFFSET_US).restart_delay_for_us == 100_000
 
 
+def test_a_delay_that_grows_has_a_limit() -> None:
+    """RestartMaxDelaySec= means something only where RestartSteps= is set."""
+    grows = NGINX | {"RestartSteps": 5, "RestartMaxDelayUSec": 60_000_000}
+    assert decode(grows, OFFSET_US).restart_delay_max_for_us == 60_000_000
+    assert decode(grows | {"RestartSteps": 0}, OFFSET_US).restart_delay_max_for_us == 0
+    endless = grows | {"RestartMaxDelayUSec": INFINITY}
+    assert decode(endless, OFFSET_US).restart_delay_max_for_us == 0
+
+
 def test_relations_are_joined_and_the_end_of_all_is_no_foe() -> None:
     """Every service conflicts with shutdown.target, which is no reason not to restart it."""
     facts = decode(NGINX, OFFSET_US)
