@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 CONSUMERS = tuple(f"c-{kind}.service" for kind in ("bindsto", "partof", "requires", "requisite"))
-PROVIDERS = dict.fromkeys(CONSUMERS, ("prov.service",)) | {"depfail.service": ("badprov.service",)}
+PROVIDERS = dict.fromkeys(CONSUMERS, ("prov.service",)) | {
+    "depfail.service": ("badprov.service",),
+    "tied.service": ("base.service",),
+}
 FOES = {"plain.service": ("confl.service",)}
 
 #: What the recordings do not show of a unit, from its unit file.
 KNOWN: dict[str, dict[str, object]] = {
     "cond.service": {"condition_checked": True, "condition_met": False},
+    "idle.service": {"on_demand": "idle.socket"},
+    "job-bad.service": {"service_type": "oneshot"},
+    "job-ok.service": {"service_type": "oneshot"},
     "r-always.service": {"restart": "always", "start_limit_burst": 4},
     "r-on-failure.service": {"restart": "on-failure", "start_limit_burst": 4},
     "r-oneshot.service": {"service_type": "oneshot"},
@@ -113,6 +119,25 @@ ENDS: dict[str, dict[str, Words]] = {
     "s6-stop-exit-code-3": {"stopfail.service": ("asked, unclean",)},
     "s7-exit-with-slow-stop-post": {"stoppost.service": ("started", "by-itself")},
     "s8-dbus-name-lost": {"dn.service": ("started", "by-itself")},
+    # In the midst of a reload, or of a reexec that lets no signal through for half a second.
+    "t1-reload-crashes": {"crashy.service": (*CRASH, *CRASH), "mortal.service": DIED},
+    "t2-reexec-crashes": {"crashy.service": (*CRASH, *CRASH), "mortal.service": DIED},
+    "t3-collect": {"collected.service": ("started", *DIED)},
+    "t4-watchdog": {"hung.service": ("started", *DIED)},
+    "t5-timer-ok": {"job-ok.timer": ("started",), "job-ok.service": ("started", "by-itself")},
+    "t6-timer-fails": {"job-bad.timer": ("started",), "job-bad.service": ("started", *DIED)},
+    "t7-socket-idles-out": {
+        "idle.service": ("started again", "by-itself", "started again", "by-itself"),
+    },
+    "t8-upheld-stopped": {"kept.service": RESTARTED},
+    "t9-exec-condition": {"execcond.service": ("started", "by-itself")},
+    "t10-path-condition": {"pathcond.service": STOPPED},
+    "t11-mount-fails": {"mnt-bad.mount": ("started", *DIED)},
+    # Nobody can say: `umount` orders no job.
+    "t12-umount": {"mnt-good.mount": ("by-itself",)},
+    "t13-restart-steps": {"steps.service": ("started", *(5 * CRASH), *DIED, "asked, unclean")},
+    # Its own Restart=always does not bring back what a stop job took down.
+    "t14-bound-restarts": {"base.service": CRASH, "tied.service": ("taken-along base.service",)},
 }
 #: Stopped while it ran on one host, and while its restart was pending on the other.
 ENDS_OF_ONE_HOST: dict[str, dict[str, Words]] = {
@@ -223,6 +248,35 @@ LOOKS: dict[str, dict[str, str]] = {
         "stoppost.service": "degraded degraded: ended by itself after …",
     },
     "s8-dbus-name-lost": {"dn.service": TERMED},
+    "t1-reload-crashes": {
+        "crashy.service": CHURNED,
+        "mortal.service": "failing failed: killed by SIGKILL",
+    },
+    "t2-reexec-crashes": {
+        "crashy.service": CHURNED,
+        "mortal.service": "failing failed: killed by SIGKILL",
+    },
+    # systemd has unloaded it, and forgotten all.
+    "t3-collect": {"collected.service": UNWANTED},
+    "t4-watchdog": {"hung.service": "failing failed: watchdog timeout"},
+    "t5-timer-ok": {},
+    "t6-timer-fails": {"job-bad.service": "failing failed: exit code 4"},
+    "t7-socket-idles-out": {
+        "idle.socket": "ok ok: listening",
+        "idle.service": "ok ok: started on demand by idle.socket",
+    },
+    "t8-upheld-stopped": {"upholds.service": RUNNING, "kept.service": RUNNING},
+    "t9-exec-condition": {
+        "execcond.service": "not-judged not-configured: condition not met: ExecCondition",
+    },
+    "t10-path-condition": {"pathcond.service": GREY_STOPPED},
+    "t11-mount-fails": {"mnt-bad.mount": "failing failed: a start command failed"},
+    "t12-umount": {"mnt-good.mount": UNWANTED},
+    "t13-restart-steps": {"steps.service": GREY_STOPPED},
+    "t14-bound-restarts": {
+        "base.service": CHURNED,
+        "tied.service": "not-judged waiting: stopped along with base.service",
+    },
 }
 GAVE_UP = "exit code 1; systemd gave up after 4 starts in 10 s"
 LOOKS_OF_ONE_HOST = {

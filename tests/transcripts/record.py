@@ -45,6 +45,7 @@ class Recorder:
 
     def __init__(self, out: TextIO, units: tuple[str, ...]) -> None:
         self._out = out
+        self._names = units
         self._units = {unit_path(unit): unit for unit in units}
 
     def put(self, **what: object) -> None:
@@ -54,6 +55,9 @@ class Recorder:
     def hear(self, signal: Signal) -> None:
         """Whoever sent it: a forged signal belongs into a recording of forgery."""
         of_manager = signal.interface == MANAGER and signal.path == ROOT
+        if signal.member in ("UnitNew", "UnitRemoved") and signal.body[0] not in self._names:
+            # A reload announces every loaded unit anew.
+            return
         if of_manager or signal.member == "NameOwnerChanged":
             self.put(sig=signal.member, args=list(signal.body))
         elif signal.member == "PropertiesChanged" and signal.path in self._units:

@@ -55,7 +55,7 @@ class Recording:
         up = replay.was_up(name)
         units = {s.signal.unit for s in heard if isinstance(s.signal, UnitChanged)} | up.keys()
         for unit in sorted(units):
-            if unit.endswith(".service"):
+            if unit.endswith((".service", ".mount")):
                 self._meet(unit, up.get(unit), policy)
         for one in heard:
             self.run_until(one.now.steady_us + self._offset_us)

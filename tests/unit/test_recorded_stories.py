@@ -22,6 +22,12 @@ BROKEN = {
     "s3-runtime-max": {"runtimemax.service": "failed"},
     "s5-restart-whose-start-fails": {"badrestart.service": "failed"},
     "s8-dbus-name-lost": {"dn.service": "exited"},
+    "t1-reload-crashes": {"mortal.service": "failed"},
+    "t2-reexec-crashes": {"mortal.service": "failed"},
+    "t3-collect": {"collected.service": "failed"},
+    "t4-watchdog": {"hung.service": "failed"},
+    "t6-timer-fails": {"job-bad.service": "failed"},
+    "t11-mount-fails": {"mnt-bad.mount": "failed"},
 }
 # Enough for the confirming look, too little for a crash loop to calm down.
 _AFTER_S = 20
