@@ -100,7 +100,9 @@ def network_root(waiter: Story, stories: Mapping[str, Story], now: Now) -> Root 
     network = stories.get(NETWORK)
     if network is None:
         return None
-    return next((r for w in network.watches if (r := _holds(network, w, waiter, now))), None)
+    return next(
+        (r for w in network.watches if (r := _holds(network, w, waiter, stories, now))), None
+    )
 
 
 def _below(
@@ -116,11 +118,13 @@ def _below(
         beneath += _below(needed, waiter, stories, now, seen)
     if beneath:
         return beneath
-    roots = [r for w in provider.watches if (r := _holds(provider, w, waiter, now))]
+    roots = [r for w in provider.watches if (r := _holds(provider, w, waiter, stories, now))]
     return sorted(roots, key=lambda r: not r.red)[:1]
 
 
-def _holds(provider: Story, watch: Watch, waiter: Story, now: Now) -> Root | None:
+def _holds(
+    provider: Story, watch: Watch, waiter: Story, stories: Mapping[str, Story], now: Now
+) -> Root | None:
     """Whether this check of a provider keeps those who need it waiting."""
     key, verdict = watch.check.key, watch.verdict
     if not watch.looked_us or watch.looked_us < provider.run.watched_since_us:
@@ -131,9 +135,8 @@ def _holds(provider: Story, watch: Watch, waiter: Story, now: Now) -> Root | Non
         case Reason.SUSPECT | Reason.HELD | Reason.FROZEN:
             return Root(key)
         case Reason.WAITING:
-            on = verdict.waiting_on
-            mine = on in {w.check.key for w in (*waiter.watches, *provider.watches)}
-            return Root(on) if on and not mine else None
+            mine = {w.check.key for w in (*waiter.watches, *provider.watches)}
+            return None if verdict.waiting_on in mine else _waits(provider, watch, stories, now)
         case Reason.STARTING:
             return _starting(provider, watch, now)
         case Reason.STOPPED if watch.check.aspect is Aspect.LIVENESS:
@@ -145,6 +148,25 @@ def _holds(provider: Story, watch: Watch, waiter: Story, now: Now) -> Root | Non
             return Root(key) if waits else None
         case _:
             return None
+
+
+def _waits(provider: Story, watch: Watch, stories: Mapping[str, Story], now: Now) -> Root | None:
+    """Whom those wait on who need one that waits: its root while that is unwell, then it itself
+    while it has its grace. In a cycle nothing else would ever end it.
+    """
+    on = watch.verdict.waiting_on
+    over = story_of(stories, on)
+    at_root = next((w for w in over.watches if w.check.key == on), None) if over else None
+    if over is not None and at_root is not None and at_root.verdict.reason is not Reason.WAITING:
+        held = _holds(over, at_root, provider, stories, now)
+        if held is not None:
+            return held
+    until_us = watch.wait_until_us
+    last = provider.run.last
+    if at_root is None and watch.last_reason is Reason.WAITING and last is not None:
+        # It fell with what nobody watches, as if that had been stopped.
+        until_us = last.at_us + _STOPPED_HOLDS_US
+    return Root(watch.check.key, until_us=until_us) if now.steady_us < until_us else None
 
 
 def _starting(provider: Story, watch: Watch, now: Now) -> Root | None:
@@ -198,10 +220,12 @@ def _is_down(provider: Story) -> bool:
     )
 
 
-def _holding(story: Story, now: Now) -> tuple[tuple[CheckKey, bool, bool], ...]:
+def _holding(
+    story: Story, stories: Mapping[str, Story], now: Now
+) -> tuple[tuple[CheckKey, bool, bool], ...]:
     """What of a story those who need it go by."""
     nobody = Story(name="")
-    roots = [r for w in story.watches if (r := _holds(story, w, nobody, now))]
+    roots = [r for w in story.watches if (r := _holds(story, w, nobody, stories, now))]
     return tuple((r.key, r.red, r.unseen) for r in roots)
 
 
@@ -270,7 +294,7 @@ class Dependents:
         self, before: Story, after: Story, stories: Mapping[str, Story], now: Now
     ) -> Iterator[tuple[str, ProviderMoved]]:
         """Whom to tell that a story is another, and what: those for whom that may matter."""
-        held, holds = _holding(before, now), _holding(after, now)
+        held, holds = _holding(before, stories, now), _holding(after, stories, now)
         rose = _is_up(after) and not _is_up(before)
         if held == holds and not rose:
             return

@@ -122,6 +122,31 @@ def test_a_cycle_is_cut_and_one_of_it_is_told() -> None:
     assert town.face(f"liveness:{WEB}") == ("grey", "waiting")
 
 
+def test_in_a_cycle_nobody_waits_for_ever_on_one_that_is_well_again() -> None:
+    """Each would go by what the other goes by, and nobody would look at whom they all wait on."""
+    town = Town({DB: (APP,), APP: (WEB,), WEB: (DB,)})
+    for unit in (DB, APP, WEB):
+        town.kill(unit)
+    town.run(MINUTE)
+    assert town.face(f"liveness:{APP}") == ("grey", "waiting")
+    town.start(DB)
+    town.run(5 * MINUTE)
+    waiting = [u for u in (APP, WEB) if town.face(f"liveness:{u}") == ("grey", "waiting")]
+    assert len(waiting) == 1
+    assert [n.unit for n in town.notices(Edition.ENGAGED)][1:] in ([APP], [WEB])
+
+
+def test_whoever_needs_what_a_stop_took_along_waits_an_hour_for_it_and_no_longer() -> None:
+    """The stop is one of the provider's provider; it holds no longer than any other."""
+    town = Town(CHAIN | {WEB: ()}, checks=(ready(WEB, (APP,)),))
+    town.serves[WEB] = lambda: FAIL
+    town.stop(DB, APP)
+    town.run(50 * MINUTE)
+    assert town.face(f"readiness:{WEB}") == ("grey", "waiting")
+    town.run(15 * MINUTE)
+    assert town.face(f"readiness:{WEB}") == ("red", "unready")
+
+
 def test_an_incident_that_was_open_before_is_held_under_the_providers() -> None:
     """It is kept, idle and linked, and goes on as what it was: no second notice."""
     town = Town(CHAIN)
