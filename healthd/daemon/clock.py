@@ -44,9 +44,9 @@ class Reading(Struct, frozen=True):
     wall_at: int
 
 
-def read_us(clock: int) -> int:
+def read_us(which: int) -> int:
     """One of the kernel's clocks, in whole µs."""
-    return time.clock_gettime_ns(clock) // 1000
+    return time.clock_gettime_ns(which) // 1000
 
 
 class Clock:

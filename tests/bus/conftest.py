@@ -10,6 +10,8 @@ import pytest
 
 from healthd.bus.library import Library, load
 from tests.bus.daemon import Healthd, one_host
+from tests.bus.login1 import FakeLogind
+from tests.bus.moved_clocks import PROGRAM, MovedClocks
 from tests.bus.polkit import MockPolkit
 from tests.bus.private_bus import PrivateBus
 from tests.bus.systemd1 import FakeSystemd
@@ -47,6 +49,24 @@ async def systemd1(private_bus: str) -> AsyncIterator[FakeSystemd]:
     await systemd.start()
     yield systemd
     await systemd.stop()
+
+
+@pytest.fixture
+async def logind(private_bus: str) -> AsyncIterator[FakeLogind]:
+    """logind on that bus."""
+    fake = FakeLogind(private_bus)
+    await fake.start()
+    yield fake
+    await fake.stop()
+
+
+@pytest.fixture
+def clocks(healthd: Healthd) -> MovedClocks:
+    """The clocks of that healthd."""
+    moved = MovedClocks(healthd.state.parent)
+    healthd.environ |= moved.environ
+    healthd.program = PROGRAM
+    return moved
 
 
 @pytest.fixture

@@ -42,6 +42,7 @@ class Healthd:
         self.notify = FakeNotify(folder / "notify")
         #: What its environment has besides the usual.
         self.environ: dict[str, str] = {}
+        self.program = PROGRAM
         #: The next start is not meant to go well: its log may say so.
         self.may_complain = False
         self._log = bytearray()
@@ -73,7 +74,7 @@ class Healthd:
             **self.environ,
         }
         self._process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-c", PROGRAM, "--root", str(self.root)),
+            *(sys.executable, "-c", self.program, "--root", str(self.root)),
             *("--state", "/nonexistent", "--journal", str(self.journal.socket.path)),
             env=environ,
             # No file: its size would be limited as the store's is.

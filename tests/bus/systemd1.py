@@ -97,6 +97,8 @@ class FakeSystemd:
 
     def __init__(self, address: str) -> None:
         self.system_state = "running"
+        #: None: a systemd that does not know of them.
+        self.soft_reboots: int | None = None
         #: Unit → properties of both interfaces.
         self.units: dict[str, dict[str, object]] = {}
         #: Alias → Id.
@@ -321,6 +323,8 @@ class FakeSystemd:
                 call.reply("a{sv}", (self._all(call.path, interface),))
             case "Get", (_, "SystemState"):
                 call.reply("v", (Variant("s", self.system_state),))
+            case "Get", (_, "SoftRebootsCount") if self.soft_reboots is not None:
+                call.reply("v", (Variant("u", self.soft_reboots),))
             case "Get", (_, str(name)):
                 call.error(UNKNOWN_PROPERTY, f"no property {name}")
             case _:
