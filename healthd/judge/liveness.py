@@ -127,7 +127,8 @@ def crash_loop(sight: Sight) -> Look | None:
 
 def pending_restart(sight: Sight) -> Look | None:
     """waiting for an automatic restart (any substate that says so) → Result success: ok. Else
-    degraded `churned` "restarts in 12 s, restart 1"; past the delay + 10 s failing `failed`
+    degraded `churned` "restarts in 12 s, restart 1"; past the delay + 10 s failing `failed`, but
+    once its job is queued, past the start timeout + 10 s failing `stuck`
     """
     facts = sight.facts
     if not restarts_by_itself(facts.sub_state):
@@ -141,15 +142,31 @@ def pending_restart(sight: Sight) -> Look | None:
         return keep("its restart has come")
     if facts.result in CLEAN_RESULTS and (last is None or last.clean):
         return ok(f"{soon}, after a clean end")
+    if facts.sub_state.endswith("queued") and facts.job:
+        return _queued_restart(sight)
     endless = facts.restart_delay_for_us < 0
     if not endless and left_us <= -LATE_US:
         words = f"{end_in_words(facts)}; the automatic restart has not come"
         return failing(Reason.FAILED, words)
     # NRestarts counts the restart once its job is queued.
-    number = facts.n_restarts + (0 if facts.sub_state.endswith("queued") else 1)
+    number = facts.n_restarts + 1
     soon = "waits to restart" if endless else f"{soon}{_longest_wait(sight)}"
     words = f"{soon}, restart {number} ({end_in_words(facts)})"
     return degraded(Reason.CHURNED, words, 0 if endless else due_us + LATE_US)
+
+
+def _queued_restart(sight: Sight) -> Look:
+    """systemd has begun to restart it: other jobs go first, or it has much else to do."""
+    facts = sight.facts
+    since_us = facts.state_change_us or sight.now.steady_us
+    limit_us = facts.timeout_start_for_us if facts.timeout_start_for_us > 0 else _PATIENCE_US
+    until_us = since_us + limit_us + LATE_US
+    ended = end_in_words(facts)
+    if sight.now.steady_us >= until_us:
+        queued = duration(sight.for_us(since_us))
+        return failing(Reason.STUCK, f"{ended}; its restart has been queued for {queued}")
+    words = f"its restart is queued, restart {facts.n_restarts} ({ended})"
+    return degraded(Reason.CHURNED, words, until_us)
 
 
 def starting(sight: Sight) -> Look | None:

@@ -120,7 +120,19 @@ def test_a_unit_that_waits_for_its_restart_is_churned(run: Run) -> None:
 def test_a_restart_that_is_queued_has_its_number_already() -> None:
     """NRestarts rises with the job."""
     queued = replace(WAITS, sub_state="auto-restart-queued", n_restarts=1, job=7)
-    assert seen(queued).summary.startswith("restarts in 12 s, restart 1")
+    assert seen(queued).summary == "its restart is queued, restart 1 (exit code 3)"
+
+
+def test_a_restart_that_is_queued_behind_others_has_the_time_of_a_start() -> None:
+    """Behind its provider's slow start, or while systemd is reloaded over and over: it comes."""
+    queued = replace(WAITS, sub_state="auto-restart-queued", n_restarts=1, job=7)
+    assert seen(queued, later_us=90 * SECOND_US - 1).outcome is Outcome.DEGRADED
+    late = seen(queued, later_us=90 * SECOND_US)
+    assert (late.outcome, late.reason) == (Outcome.FAILING, Reason.STUCK)
+    assert late.summary == "exit code 3; its restart has been queued for 1 min 40 s"
+    endless = replace(queued, timeout_start_for_us=-1)
+    assert seen(endless, later_us=9 * MINUTE_US).outcome is Outcome.DEGRADED
+    assert seen(endless, later_us=10 * MINUTE_US).reason is Reason.STUCK
 
 
 def test_a_restart_that_does_not_come_is_a_failure() -> None:
