@@ -13,10 +13,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
+import msgspec
 from systemd import journal
 
 from healthd.errors import HealthdError
-from healthd.model import SECOND_US, JobStop
+from healthd.model import MINUTE_US, SECOND_US, JobStop, UnitName
 
 # systemd's message ids; sd-messages.h.
 STOPPING = "de5b426a63be47a7b6ac3eaac82e2f6f"
@@ -27,6 +28,10 @@ RESTART_SCHEDULED = "5eb03494b6584870a536b337290809b3"
 
 INVOCATION = re.compile(r"[0-9a-f]{32}\Z")
 TIME = "__REALTIME_TIMESTAMP"
+# What a provider's end takes along begins to end right after it.
+JUST_BEFORE_US = 2 * SECOND_US
+# A provider is stopped after those who need it, and may take its time.
+LONGEST_STOP_US = 10 * MINUTE_US
 MOST_ENTRIES = 1000
 LINE_BYTES = 1024
 ALL_BYTES = 16 * 1024
@@ -42,8 +47,11 @@ def readable() -> bool:
         return bool(reader.get_previous())
 
 
-def how_it_ended(invocation: str) -> JobStop | None:
-    """What PID 1 wrote of the end of *invocation*; None where it wrote nothing, or it is gone."""
+def how_it_ended(invocation: str, providers: Iterable[str] = ()) -> JobStop | None:
+    """What PID 1 wrote of the end of *invocation*; None where it wrote nothing, or it is gone.
+
+    *providers*: the units that may have taken it along.
+    """
     if not INVOCATION.match(invocation):
         return None
     with _reader() as reader:
@@ -51,7 +59,40 @@ def how_it_ended(invocation: str) -> JobStop | None:
         reader.add_match(INVOCATION_ID=invocation)
         for kind in (STOPPING, STOPPED, DEACTIVATED, FAILED, RESTART_SCHEDULED):
             reader.add_match(MESSAGE_ID=kind)
-        return stop_of(invocation, _entries(reader))
+        said = stop_of(invocation, _entries(reader))
+    others = tuple(providers)
+    if said is None or not said.by_job or said.ended_before or not others:
+        return said
+    return msgspec.structs.replace(said, along=_provider_that_took(said, others))
+
+
+def _provider_that_took(said: JobStop, providers: tuple[str, ...]) -> UnitName:
+    with _reader() as reader:
+        reader.add_match(_PID="1")
+        for unit in providers:
+            reader.add_match(UNIT=unit)
+        for kind in (STOPPED, DEACTIVATED, FAILED):
+            reader.add_match(MESSAGE_ID=kind)
+        reader.seek_realtime(((said.begun_at or said.at) - JUST_BEFORE_US) / SECOND_US)
+        return provider_of(said, _entries(reader))
+
+
+def provider_of(said: JobStop, entries: Iterable[Entry]) -> UnitName:
+    """Which provider took along what ended as *said*, by PID 1's *entries* of providers, oldest
+    first; "" = none. It died just before, or had an older stop job that was not over yet.
+    """
+    begun_at = said.begun_at or said.at
+    for entry in entries:
+        at, unit = _time(entry), UnitName(_text(entry.get("UNIT")))
+        if at > said.at + LONGEST_STOP_US:
+            break
+        if entry.get("MESSAGE_ID") == STOPPED:
+            older = 0 < _number(entry.get("JOB_ID")) < said.job
+            if older and at >= said.at and _took_down(entry):
+                return unit
+        elif begun_at - JUST_BEFORE_US <= at <= begun_at:
+            return unit
+    return UnitName("")
 
 
 def stop_of(invocation: str, entries: Iterable[Entry]) -> JobStop | None:
@@ -61,10 +102,11 @@ def stop_of(invocation: str, entries: Iterable[Entry]) -> JobStop | None:
     it had ended by itself, and the job only called off the automatic restart.
     """
     stopping = down = restarted = False
-    at = 0
+    at = begun_at = 0
     for entry in entries:
         kind = entry.get("MESSAGE_ID")
         stopping = stopping or kind == STOPPING
+        begun_at = begun_at or (_time(entry) if stopping else 0)
         restarted = restarted or kind == RESTART_SCHEDULED
         if kind in (DEACTIVATED, FAILED) and not stopping and not down:
             down, at = True, _time(entry)
@@ -78,6 +120,8 @@ def stop_of(invocation: str, entries: Iterable[Entry]) -> JobStop | None:
                 job_type=_text(entry.get("JOB_TYPE")),
                 job_result=_text(entry.get("JOB_RESULT")),
                 at=_time(entry),
+                ended_at=at,
+                begun_at=begun_at,
             )
     return JobStop(invocation, by_itself=True, at=at) if down else None
 

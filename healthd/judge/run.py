@@ -18,6 +18,7 @@ from healthd.model import (
     Now,
     Run,
     UnitFacts,
+    UnitName,
 )
 
 DAY_US = 24 * HOUR_US
@@ -137,6 +138,25 @@ def gap_end(run: Run, facts: UnitFacts, said: JobStop | None, now: Now) -> End |
         at=(said.at if said else 0) or now.wall_at - (now.steady_us - at_us),
         how=_how_written(said) or (_how_shown(facts) if present else _how_followed(run, facts)),
         clean=present and facts.result in CLEAN_RESULTS,
+        by=said.along if said else UnitName(""),
+        after_gap=True,
+    )
+
+
+def crash_before_stop(run: Run, facts: UnitFacts, said: JobStop | None, now: Now) -> End | None:
+    """The end by itself that a job found when it called off the automatic restart; None = none.
+
+    It comes before the one of `gap_end`, and counts where that one does not.
+    """
+    if said is None or not said.ended_before or said.invocation != unseen_end(run, facts):
+        return None
+    ago_us = max(0, now.wall_at - said.ended_at)
+    return End(
+        invocation=said.invocation,
+        at_us=now.steady_us - ago_us,
+        at=said.ended_at,
+        how=How.BY_ITSELF,
+        clean=False,
         after_gap=True,
     )
 
@@ -146,7 +166,7 @@ def _how_written(said: JobStop | None) -> How | None:
     if said is None:
         return None
     if said.by_job:
-        return How.ASKED
+        return How.TAKEN_ALONG if said.along else How.ASKED
     return How.BY_ITSELF if said.by_itself else None
 
 

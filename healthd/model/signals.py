@@ -76,7 +76,9 @@ class JobStop(Struct, frozen=True):
 
     *by_job*: a stop or restart job took it, or its pending automatic restart, down (*job_type*,
     *job_result*, *job*). *ended_before*: it had ended by itself before that job called off the
-    automatic restart. *by_itself*: "deactivated" or "failed" is written and no job is.
+    automatic restart, at *ended_at*. *by_itself*: "deactivated" or "failed" is written and no job
+    is. *along*: the provider whose own end or stop job took it along, "" = none did. *begun_at*:
+    when the way down began, 0 = that is not written.
     """
 
     invocation: str
@@ -87,6 +89,9 @@ class JobStop(Struct, frozen=True):
     job_type: str = ""
     job_result: str = ""
     at: int = 0
+    ended_at: int = 0
+    begun_at: int = 0
+    along: UnitName = UnitName("")
 
 
 SystemdSignal = (

@@ -12,9 +12,10 @@ from healthd.host.journal import (
     STOPPED,
     STOPPING,
     line_of,
+    provider_of,
     stop_of,
 )
-from healthd.model import JobStop
+from healthd.model import SECOND_US, JobStop
 
 INVOCATION = "a" * 32
 
@@ -35,7 +36,7 @@ def test_a_job_took_it_down(down: str, job_type: str) -> None:
     """A service that dislikes SIGTERM shows "failed" and was stopped all the same."""
     written = [entry(STOPPING, 1), entry(down, 2), stopped(3, job_type)]
     assert stop_of(INVOCATION, written) == JobStop(
-        INVOCATION, by_job=True, job=17, job_type=job_type, job_result="done", at=3
+        INVOCATION, by_job=True, job=17, job_type=job_type, job_result="done", at=3, begun_at=1
     )
 
 
@@ -49,7 +50,7 @@ def test_a_job_called_off_the_restart_of_what_had_crashed() -> None:
     """Stopped by a person, but the crash before it counts as a crash."""
     said = stop_of(INVOCATION, [entry(FAILED, 2), stopped(9)])
     assert said is not None
-    assert (said.by_job, said.ended_before, said.at) == (True, True, 9)
+    assert (said.by_job, said.ended_before, said.at, said.ended_at) == (True, True, 9, 2)
 
 
 def test_an_automatic_restart_is_no_stop() -> None:
@@ -67,6 +68,41 @@ def test_a_job_that_did_not_end_well_proves_nothing() -> None:
 def test_nothing_written_says_nothing() -> None:
     """LogLevelMax= can silence PID 1 about a unit."""
     assert stop_of(INVOCATION, []) is None
+
+
+def of_db(kind: str, at: int, job: int = 0) -> dict[str, object]:
+    """One entry of PID 1 about a provider."""
+    fields = {"JOB_ID": str(job), "JOB_TYPE": "stop", "JOB_RESULT": "done"} if job else {}
+    return entry(kind, at, UNIT="db.service", **fields)
+
+
+# Our unit's stop job 17 began at 10 s and was done at 11 s.
+TAKEN = JobStop(INVOCATION, by_job=True, job=17, at=11 * SECOND_US, begun_at=10 * SECOND_US)
+
+
+def test_a_provider_that_was_stopped_first_and_ended_last_took_it_along() -> None:
+    """`systemctl stop db` stops those who need it before it, by younger jobs."""
+    assert provider_of(TAKEN, [of_db(STOPPED, 12 * SECOND_US, job=16)]) == "db.service"
+
+
+def test_a_provider_that_died_just_before_took_it_along() -> None:
+    """PID 1 itself stops the consumers of what crashed: no job of the provider is older."""
+    assert provider_of(TAKEN, [of_db(FAILED, 9 * SECOND_US)]) == "db.service"
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        of_db(STOPPED, 12 * SECOND_US, job=18),
+        of_db(STOPPED, 9 * SECOND_US, job=16),
+        of_db(FAILED, 7 * SECOND_US),
+        of_db(DEACTIVATED, 12 * SECOND_US),
+        of_db(STOPPED, 3600 * SECOND_US, job=16),
+    ],
+)
+def test_what_else_a_provider_did_took_nothing_along(written: dict[str, object]) -> None:
+    """Two stops one after the other are two decisions."""
+    assert provider_of(TAKEN, [written]) == ""
 
 
 def test_a_line_is_harmless_and_bounded() -> None:

@@ -219,3 +219,28 @@ def test_the_end_of_a_gap_stands_where_systemd_says() -> None:
     told = runs.gap_end(LIVED, gone(), said, at())
     assert told is not None
     assert told.at == 12345
+
+
+def test_after_a_gap_a_stop_that_came_with_a_providers_is_none_of_its_own() -> None:
+    """`systemctl stop db` while healthd was away: who needs it waits, and was not put away."""
+    along = JobStop("a", by_job=True, job=17, along=UnitName("db.service"))
+    found = runs.gap_end(LIVED, gone(), along, at())
+    assert found is not None
+    assert (found.how, found.by) == (How.TAKEN_ALONG, "db.service")
+
+
+def test_after_a_gap_a_crash_before_the_stop_counts_and_the_stop_is_asked() -> None:
+    """Somebody called off the automatic restart of what had crashed: both happened."""
+    said = JobStop("a", by_job=True, ended_before=True, at=9, ended_at=at().wall_at - MINUTE_US)
+    crash = runs.crash_before_stop(LIVED, gone(), said, at())
+    assert crash is not None
+    assert (crash.how, crash.at_us) == (How.BY_ITSELF, T0_US - MINUTE_US)
+    run = runs.ended(LIVED, crash, at())
+    stop = runs.gap_end(LIVED, gone(), said, at())
+    assert stop is not None
+    run = runs.ended(run, stop, at())
+    assert run.last == stop
+    assert stop.how is How.ASKED
+    assert run.ends == (crash,)
+    plain = JobStop("a", by_job=True)
+    assert runs.crash_before_stop(LIVED, gone(), plain, at()) is None
