@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from msgspec.structs import replace
 
 from healthd.errors import HealthdError
 from healthd.host import journal
-from healthd.judge.run import crash_before_stop, gap_end, unseen_end
+from healthd.judge.run import DAY_US, crash_before_stop, gap_end, unheard_ends, unseen_end
 from healthd.model import Began, Ended, JobStop, Now, Run, UnitFacts
 
 log = logging.getLogger(__name__)
 
 _JOURNAL_LIMIT_S = 5.0
+
+Asked = ParamSpec("Asked")
+Answer = TypeVar("Answer")
 
 
 async def bridged(run: Run, facts: UnitFacts, now: Now) -> tuple[Ended | Began, ...]:
@@ -25,17 +32,33 @@ async def bridged(run: Run, facts: UnitFacts, now: Now) -> tuple[Ended | Began, 
         events += [Ended(end) for end in ends if end is not None]
     if facts.invocation and facts.invocation != run.invocation:
         started_us = facts.inactive_exit_us or now.steady_us
-        events.append(Began(facts.invocation, started_us, n_restarts=facts.n_restarts))
+        unheard_us = unheard_ends(run, facts, await _restarts_written(run, facts, now), now)
+        began = Began(facts.invocation, started_us, n_restarts=facts.n_restarts)
+        events.append(replace(began, unheard_us=unheard_us))
     return tuple(events)
 
 
+async def _restarts_written(run: Run, facts: UnitFacts, now: Now) -> tuple[int, ...]:
+    """When PID 1 restarted the unit since the invocation began that healthd knew last."""
+    if not run.invocation or not run.started_us:
+        return ()
+    since_us = min(now.steady_us - run.started_us, DAY_US)
+    return await _read(journal.crash_times, str(facts.id), since_us) or ()
+
+
 async def _written_of(invocation: str, providers: tuple[str, ...]) -> JobStop | None:
+    return await _read(journal.how_it_ended, invocation, providers)
+
+
+async def _read(
+    question: Callable[Asked, Answer], *about: Asked.args, **more: Asked.kwargs
+) -> Answer | None:
+    """The journal's answer; None: it does not answer, or cannot be read."""
     try:
         async with asyncio.timeout(_JOURNAL_LIMIT_S):
-            return await asyncio.to_thread(journal.how_it_ended, invocation, providers)
+            return await asyncio.to_thread(question, *about, **more)
     except TimeoutError:
         log.warning("the journal did not answer within %g s", _JOURNAL_LIMIT_S)
-        return None
     except HealthdError as err:
         log.warning("%s", err)
-        return None
+    return None

@@ -16,6 +16,7 @@ from healthd.daemon.clock import Clock
 from healthd.daemon.gap import bridged
 from healthd.daemon.inbox import Inbox
 from healthd.daemon.naming import Naming
+from healthd.daemon.package_runs import PackageRuns
 from healthd.daemon.reads import Reads, Spawn
 from healthd.daemon.stopping import MachineStop
 from healthd.daemon.transients import Transients
@@ -72,6 +73,7 @@ class Units:
         self._endings = Endings()
         self._facts: dict[str, UnitFacts] = {}
         self._reads = Reads(systemd, spawn, self._was_read, self._miss)
+        self._package_runs = PackageRuns(inbox, stories, spawn)
         self._transients = Transients(systemd, inbox, stories, naming, spawn)
         self._no_check: set[str] = set()
         self._one_at_a_time = asyncio.Lock()
@@ -87,6 +89,7 @@ class Units:
         """The first pass over all that is loaded or named; then signals are believed."""
         self._systemd.on_signal(self._on_signal)
         await self._systemd.subscribe()
+        self._package_runs.begin()
         await self.reconcile()
 
     async def run(self) -> None:
@@ -296,6 +299,7 @@ class Units:
         now = self._clock.now()
         for unit, event in self._endings.feed(signal, now):
             self._inbox.put(unit, event)
+            self._package_runs.heard(unit, event)
             if unit in self._facts and not isinstance(signal, UnitChanged):
                 self._inbox.put(unit, UnitSeen(self._facts[unit]))
         match signal:

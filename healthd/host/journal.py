@@ -39,14 +39,6 @@ ALL_BYTES = 16 * 1024
 Entry = Mapping[str, object]
 
 
-def readable() -> bool:
-    """Whether we may read what PID 1 writes."""
-    with _reader() as reader:
-        reader.add_match(_PID="1")
-        reader.seek_tail()
-        return bool(reader.get_previous())
-
-
 def how_it_ended(invocation: str, providers: Iterable[str] = ()) -> JobStop | None:
     """What PID 1 wrote of the end of *invocation*; None where it wrote nothing, or it is gone.
 

@@ -39,6 +39,7 @@ from healthd.model import (
     LookAt,
     Looked,
     Outcome,
+    PackageRunOver,
     ProviderMoved,
     ReadUnit,
     Reason,
@@ -105,7 +106,7 @@ def _take_in(turn: Turn, event: Event) -> None:
             found.tell(turn)
         case HoldsChanged():
             pass
-        case LinkSeen() | ProviderMoved():
+        case LinkSeen() | ProviderMoved() | PackageRunOver():
             _around_it(turn, event)
         case _:
             assert_never(event)
@@ -121,8 +122,10 @@ def _paused(turn: Turn, event: Woken | Froze | Thawed) -> None:
             thawed(turn, event.away_us)
 
 
-def _around_it(turn: Turn, event: LinkSeen | ProviderMoved) -> None:
+def _around_it(turn: Turn, event: LinkSeen | ProviderMoved | PackageRunOver) -> None:
     match event:
+        case PackageRunOver():
+            _package_run_over(turn)
         case LinkSeen():
             _link_seen(turn, event)
         case ProviderMoved():
@@ -150,6 +153,14 @@ def _lived(turn: Turn, event: Ended | Began) -> None:
         return
     end = event.end if is_service(story.name) else runs.of_a_resource(event.end)
     turn.story = replace(story, run=runs.ended(story.run, end, now))
+
+
+def _package_run_over(turn: Turn) -> None:
+    now = turn.scene.now
+    turn.story = replace(turn.story, run=runs.package_run_over(turn.story.run, now))
+    watch = liveness_of(turn.story)
+    if watch is not None:
+        turn.effects.append(LookAt(watch.check.key, now.steady_us))
 
 
 def _looked(turn: Turn, event: Looked) -> None:
@@ -262,7 +273,7 @@ def _woken(turn: Turn, event: Woken) -> None:
     """healthd was away: what happened meanwhile is not known until the next looks."""
     give_up_on_pending(turn)
     now = turn.scene.now
-    run = replace(turn.story.run, watched_since_us=now.steady_us)
+    run = runs.woken(turn.story.run, now, same_boot=event.same_boot)
     facts = turn.story.facts if event.same_boot else None
     turn.story = replace(turn.story, run=run, facts=facts)
     skip_gap(turn, event.away_us)

@@ -9,12 +9,17 @@ from msgspec import Struct
 
 from healthd.judge.life import DOWN, restarts_by_itself
 from healthd.judge.providers import stopped_need, taken_along
+from healthd.judge.wording import duration
 from healthd.model import (
+    MINUTE_US,
     Aspect,
     Attempt,
     AttemptResult,
     Budget,
+    Closing,
+    How,
     Incident,
+    LoadState,
     Reason,
     Scene,
     Story,
@@ -26,6 +31,12 @@ from healthd.model import (
 _REPAIRED = frozenset({Aspect.LIVENESS, Aspect.READINESS, Aspect.FUNCTION})
 HEALTHD = "healthd"
 NO_RETRY = "the repair said that no retry can help"
+
+
+# What failed in so many incidents in a row is not tried first in the next one.
+_TRIED_IN_VAIN = 3
+# Rather than have an attempt wait longer than this, the owner is asked.
+_PATIENCE_US = 10 * MINUTE_US
 
 
 class Wait(Struct, frozen=True):
@@ -60,7 +71,7 @@ def next_step(story: Story, incident: Incident, watch: Watch, scene: Scene) -> S
     own = tuple(a for a in story.attempts if counted(a))
     return (
         _not_ours(watch, target, scene)
-        or _tried_enough(own, incident, scene)
+        or _tried_enough(story, own, incident, scene)
         or _systemd_at_work(story.facts, watch)
         or _harmful(story.facts)
         or _against_intent(story, watch, scene)
@@ -89,9 +100,21 @@ def _not_ours(watch: Watch, target: UnitName, scene: Scene) -> Engage | None:
     return None
 
 
-def _tried_enough(own: tuple[Attempt, ...], incident: Incident, scene: Scene) -> Engage | None:
+def _never_helped(story: Story, incident: Incident) -> bool:
+    """Whether it was tried in the last incidents of this check, and each was over only later."""
+    decided = (Closing.SELF_HEALED, Closing.USER_FIXED)
+    mine = [p for p in story.closed if p.key == incident.key and p.attempts]
+    last = [p.closing for p in mine if p.closing in decided][-_TRIED_IN_VAIN:]
+    return last == [Closing.USER_FIXED] * _TRIED_IN_VAIN
+
+
+def _tried_enough(
+    story: Story, own: tuple[Attempt, ...], incident: Incident, scene: Scene
+) -> Engage | None:
     if own and own[-1].result is AttemptResult.FINAL:
         return Engage(own[-1].detail or NO_RETRY)
+    if not own and _never_helped(story, incident):
+        return Engage(f"a restart did not help in its last {_TRIED_IN_VAIN} incidents")
     if len(own) < scene.policy.max_attempts:
         return None
     if not own:
@@ -132,7 +155,10 @@ def _harmful(facts: UnitFacts | None) -> Engage | None:
 
 
 def _against_intent(story: Story, watch: Watch, scene: Scene) -> Engage | None:
-    """A start pulls in what the unit needs, and somebody stopped that on purpose."""
+    """Somebody took the unit down on purpose, or what a start of it would pull in."""
+    taken = _put_away(story)
+    if taken:
+        return Engage(taken)
     stopped = stopped_need(story, watch, scene.stories)
     return Engage(f"{stopped}, which it needs, was stopped") if stopped else None
 
@@ -146,6 +172,28 @@ def _held(target: UnitName, scene: Scene) -> Engage | None:
             which = "" if unit == target else ", which a restart would take along,"
             return Engage(f"{unit}{which} is {scene.held[unit]}")
     return None
+
+
+def _put_away(story: Story) -> str:
+    """Why a repair must not start the unit at all, or ""."""
+    facts, last = story.facts, story.run.last
+    if facts is None or facts.active_state not in DOWN:
+        return ""
+    if facts.load_state is LoadState.MASKED:
+        return "it is masked"
+    if facts.unit_file_state == "disabled" and not facts.wanted:
+        return "it is disabled, and nothing wants it"
+    if last is None or (facts.invocation and last.invocation not in ("", facts.invocation)):
+        return ""
+    match last.how:
+        case How.ASKED if last.in_package_run:
+            return "a package run stopped it, and may have meant to"
+        case How.ASKED:
+            return "it was stopped, and healthd starts nothing that was stopped"
+        case How.PUSHED_OUT:
+            return f"{last.by} took its place"
+        case _:
+            return ""
 
 
 def _budget_spent(story: Story, scene: Scene) -> Engage | None:
@@ -162,7 +210,7 @@ def within(restarts_us: tuple[int, ...], budget: Budget, now_us: int) -> int:
     return sum(t > now_us - budget.per_us for t in restarts_us)
 
 
-def _too_early(story: Story, own: tuple[Attempt, ...], watch: Watch, scene: Scene) -> Wait | None:
+def _too_early(story: Story, own: tuple[Attempt, ...], watch: Watch, scene: Scene) -> Step | None:
     now_us = scene.now.steady_us
     grace_until_us = max(w.grace_until_us for w in story.watches)
     if watch.check.aspect is not Aspect.LIVENESS and now_us < grace_until_us:
@@ -179,6 +227,9 @@ def _too_early(story: Story, own: tuple[Attempt, ...], watch: Watch, scene: Scen
         if now_us < until_us:
             return Wait("a pause after the last attempt", until_us)
     until_us = _start_limit_until(story, now_us)
+    if now_us + _PATIENCE_US < until_us:
+        left = duration(until_us - now_us)
+        return Engage(f"its start limit might refuse a start for another {left}")
     if now_us < until_us:
         return Wait("the unit's own start limit", until_us)
     return None

@@ -14,7 +14,33 @@ from healthd.model import MINUTE_US, ActiveState, How, Look, Outcome, Reason, St
 # A program that ends so soon by itself had nothing to do here: seen, but not red.
 _BRIEF_US = 10 * MINUTE_US
 
+# What a package run stopped, somebody may still be at work on.
+_PACKAGES_US = 30 * MINUTE_US
+
 _KILLED, _DUMPED = 2, 3
+
+
+def package_run(sight: Sight) -> Look | None:
+    """stopped while a package run held dpkg's lock, still meant to run, not started for longer than
+    the grace after the lock is gone → yellow `degraded`, "stopped by a package run and not started
+    again"; after 30 min failing `exited`
+    """
+    last, facts = sight.last, sight.facts
+    if last is None or not last.in_package_run or not sight.rests or not sight.meant_to_run:
+        return None
+    if facts.on_demand or facts.service_type == "oneshot":
+        return None
+    words, over_us = "stopped by a package run", last.package_run_over_us
+    if not over_us:
+        return grey(Reason.STOPPED, f"{words}, which is not over")
+    until_us = over_us + sight.grace_us
+    if sight.now.steady_us < until_us:
+        return grey(Reason.STOPPED, words, until_us)
+    until_us = over_us + _PACKAGES_US
+    words = f"{words} and not started again"
+    if sight.now.steady_us < until_us:
+        return degraded(Reason.DEGRADED, words, until_us)
+    return failing(Reason.EXITED, words)
 
 
 def stopped(sight: Sight) -> Look | None:
@@ -118,6 +144,18 @@ def need_failed(sight: Sight) -> Look | None:
         return None
     failed = next((n for n in facts.requires if _is_down(sight.stories.get(n))), "")
     return failing(Reason.EXITED, f"not started because {failed} failed") if failed else None
+
+
+def not_started(sight: Sight) -> Look | None:
+    """ran in an earlier boot, meant to run, the boot is finished, no job, not started → failing
+    `exited`, "not started in this boot"
+    """
+    facts = sight.facts
+    never = not facts.inactive_exit_us and sight.last is None
+    if not (never and sight.inactive and sight.rests and sight.run.ran_before and facts.booted):
+        return None
+    # A disk that is not plugged in today is no outage; what a socket starts is judged itself.
+    return failing(Reason.EXITED, "not started in this boot") if sight.serves else None
 
 
 def never_started(sight: Sight) -> Look | None:

@@ -31,6 +31,8 @@ def ended(run: Run, end: End, now: Now) -> Run:
     """An invocation ended. Each counts once; its automatic restart may still be called off."""
     last = run.last
     if last is not None and end.invocation and last.invocation == end.invocation:
+        if end.in_package_run and not last.in_package_run and last.how is end.how:
+            return replace(run, last=replace(last, in_package_run=True))
         told_before = end.how in (last.how, How.UNDECIDED)
         if told_before:
             return run
@@ -41,6 +43,29 @@ def ended(run: Run, end: End, now: Now) -> Run:
     in_hand = end.how in (How.ASKED, How.PUSHED_OUT)
     excused_us = max(run.excused_us, end.at_us) if in_hand else run.excused_us
     return replace(run, last=end, ends=_lately(ends, now), excused_us=excused_us)
+
+
+def package_run_over(run: Run, now: Now) -> Run:
+    """The package run is over under which it was stopped: from now on it may be missed."""
+    last = run.last
+    if last is None or not last.in_package_run or last.package_run_over_us:
+        return run
+    return replace(run, last=replace(last, package_run_over_us=now.steady_us))
+
+
+def woken(run: Run, now: Now, *, same_boot: bool) -> Run:
+    """healthd was away. What lived in an earlier boot has not ended unseen in this one, and what
+    ended in it says nothing of this one; its crashes count on.
+    """
+    if same_boot:
+        return replace(run, watched_since_us=now.steady_us)
+    return Run(
+        ends=_lately(run.ends, now),
+        watched_since_us=now.steady_us,
+        excused_us=run.excused_us,
+        longest_start_for_us=run.longest_start_for_us,
+        ran_before=run.ran_before or bool(run.invocation or run.last),
+    )
 
 
 def of_a_resource(end: End) -> End:
@@ -56,10 +81,11 @@ def began(run: Run, event: Began, now: Now) -> Run:
     """An invocation began, however; one that a person asked for starts the count anew."""
     starts_us = tuple(t for t in run.starts_us if t > now.steady_us - DAY_US)
     starts_us = (*starts_us, event.at_us)[-_KEPT:]
+    ends = _lately(_with_unheard(run.ends, event, now), now)
     last = run.last
     if last is not None and last.invocation and last.invocation == event.invocation:
         # After a gap its end is found first: it began all the same, and lives no more.
-        return replace(run, starts_us=starts_us)
+        return replace(run, starts_us=starts_us, ends=ends)
     asked = event.asked or (last is not None and last.how is How.ASKED)
     return replace(
         run,
@@ -67,7 +93,7 @@ def began(run: Run, event: Began, now: Now) -> Run:
         n_restarts=event.n_restarts,
         started_us=event.at_us,
         last=None,
-        ends=_lately(run.ends, now),
+        ends=ends,
         starts_us=starts_us,
         excused_us=max(run.excused_us, event.at_us) if asked else run.excused_us,
     )
@@ -186,6 +212,41 @@ def _how_shown(facts: UnitFacts) -> How:
 def _how_followed(run: Run, facts: UnitFacts) -> How:
     """Without the journal, of an invocation that has a successor or was unloaded."""
     return How.BY_ITSELF if facts.n_restarts > run.n_restarts else How.UNDECIDED
+
+
+def unheard_ends(
+    run: Run, facts: UnitFacts, written_at: tuple[int, ...], now: Now
+) -> tuple[int, ...]:
+    """When invocations ended by themselves that a gap hid altogether: one for each automatic
+    restart but the one that followed the invocation which lived before the gap.
+
+    *written_at*: wall instants of the restarts that PID 1 wrote of. Of NRestarts and the journal,
+    the one that knows of more is right: the first is reset, the second may be gone.
+    """
+    if not run.invocation or facts.invocation in ("", run.invocation):
+        return ()
+    rise = facts.n_restarts - run.n_restarts
+    count = max(rise if rise >= 0 else facts.n_restarts, len(written_at))
+    heard_of = run.last is None or run.last.how is How.BY_ITSELF
+    missed = count - 1 if heard_of else count
+    known = sorted(now.steady_us - max(0, now.wall_at - at) for at in written_at)
+    instants = [*([now.steady_us] * (count - len(known))), *known][-missed:] if missed > 0 else []
+    return tuple(sorted(instants))
+
+
+def _with_unheard(ends: tuple[End, ...], event: Began, now: Now) -> tuple[End, ...]:
+    unheard = tuple(
+        End(
+            "",
+            at_us,
+            now.wall_at - (now.steady_us - at_us),
+            How.BY_ITSELF,
+            clean=False,
+            after_gap=True,
+        )
+        for at_us in event.unheard_us
+    )
+    return tuple(sorted((*ends, *unheard), key=lambda end: end.at_us)) if unheard else ends
 
 
 def _lately(ends: tuple[End, ...], now: Now) -> tuple[End, ...]:

@@ -9,19 +9,18 @@ from collections.abc import Iterable, Mapping
 
 from msgspec.structs import replace
 
+from healthd.judge.run import restarts_seen
 from healthd.model import (
     Aspect,
     AttemptRow,
     CheckKey,
     CheckRow,
     Gap,
-    How,
     Incident,
     IncidentRow,
     Now,
     Phase,
     Reason,
-    Run,
     State,
     Story,
     TellingRow,
@@ -60,7 +59,7 @@ def check_row(story: Story, watch: Watch, now: Now, frozen: str = "") -> CheckRo
         summary=verdict.summary,
         since=verdict.since_at,
         streak=verdict.streak,
-        restarts=unasked_restarts(story.run) if check.aspect is Aspect.LIVENESS else 0,
+        restarts=restarts_seen(story.run, now) if check.aspect is Aspect.LIVENESS else 0,
         waiting_on=verdict.waiting_on,
         incident=incident.id if incident else 0,
         # While it is settling there is nothing to do.
@@ -95,13 +94,6 @@ def is_stale(story: Story, watch: Watch, now: Now) -> bool:
         return False
     since_us = max(watch.looked_us, story.run.watched_since_us)
     return now.steady_us - since_us > _STALE_AFTER * watch.check.rules.every_us
-
-
-def unasked_restarts(run: Run) -> int:
-    """Ends in the last day that nobody asked for and that a start followed, whoever made it."""
-    # *last* is an end that no start has followed yet.
-    down = run.last is not None and run.last.how is How.BY_ITSELF and run.last in run.ends
-    return len(run.ends) - down
 
 
 def open_incident(story: Story, key: CheckKey) -> Incident | None:

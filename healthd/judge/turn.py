@@ -71,12 +71,12 @@ class Turn:
     def put_past(self, incident: Incident) -> None:
         oldest_at = self.scene.now.wall_at - _PAST_KEPT_US
         kept = [p for p in self.story.closed if p.closed_at > oldest_at]
-        kept.append(PastIncident(incident.key, incident.closed_at, incident.closing))
+        kept.append(_past(incident))
         self.story = replace(self.story, closed=tuple(kept[-_PAST_KEPT:]))
 
     def take_back_past(self, incident: Incident) -> None:
         """*incident* is open again: it will be one of the past once, not twice."""
-        again = PastIncident(incident.key, incident.closed_at, incident.closing)
+        again = _past(incident)
         self.story = replace(self.story, closed=tuple(p for p in self.story.closed if p != again))
 
     def remedy(self, watch: Watch) -> str:
@@ -110,6 +110,13 @@ class Turn:
             attempts = tuple(a for a in attempts if a.result is AttemptResult.PENDING)
         if kept != story.incidents or attempts != story.attempts:
             self.story = replace(story, incidents=kept, attempts=attempts)
+
+
+def _past(incident: Incident) -> PastIncident:
+    own = sum(
+        a.by == "healthd" and a.result is not AttemptResult.OVERTAKEN for a in incident.attempts
+    )
+    return PastIncident(incident.key, incident.closed_at, incident.closing, own)
 
 
 def _face(verdict: Verdict) -> tuple[object, ...]:

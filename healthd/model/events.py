@@ -45,7 +45,7 @@ class Began(Struct, frozen=True, tag=True):
 
     *automatic*: systemd's own restart. *asked*: nothing that keeps the unit running by itself
     ordered it (no automatic restart, Upholds=, socket, timer, path or bus name): a person did, or
-    we.
+    we. *unheard_us*: when invocations ended by themselves before it that a gap hid altogether.
     """
 
     invocation: str
@@ -53,6 +53,7 @@ class Began(Struct, frozen=True, tag=True):
     automatic: bool = False
     n_restarts: int = 0
     asked: bool = False
+    unheard_us: tuple[int, ...] = ()
 
 
 class RestartAsked(Struct, frozen=True, tag=True):
@@ -117,6 +118,10 @@ class LinkSeen(Struct, frozen=True, tag=True):
     link: Link
 
 
+class PackageRunOver(Struct, frozen=True, tag=True):
+    """The package run is over under which the story's unit was stopped."""
+
+
 class FoundTold(Struct, frozen=True, tag=True):
     """The owner is told, in one digest of the whole machine, of what failed from the first."""
 
@@ -136,6 +141,7 @@ Event = (
     | Woken
     | Declared
     | FoundTold
+    | PackageRunOver
     | HoldsChanged
     | Froze
     | Thawed

@@ -138,8 +138,9 @@ class Evidence(Struct, frozen=True):
 
 
 class PastIncident(Struct, frozen=True):
-    """What recurrence needs of a closed incident (kept 7 days)."""
+    """What recurrence needs of a closed incident (kept 7 days). *attempts*: healthd's own."""
 
     key: CheckKey
     closed_at: int
     closing: Closing
+    attempts: int = 0

@@ -108,7 +108,11 @@ class How(StrEnum):
 
 
 class End(Struct, frozen=True):
-    """One invocation's end. *clean*: Result was success. *by*: the provider or rival, or ""."""
+    """One invocation's end. *clean*: Result was success. *by*: the provider or rival, or "".
+
+    *in_package_run*: asked for while packages were installed; *package_run_over_us*: when that was
+    over, 0 = it is not.
+    """
 
     invocation: str
     at_us: int
@@ -117,6 +121,8 @@ class End(Struct, frozen=True):
     clean: bool = True
     by: UnitName = UnitName("")
     after_gap: bool = False
+    in_package_run: bool = False
+    package_run_over_us: int = 0
 
 
 class Run(Struct, frozen=True):
@@ -125,7 +131,8 @@ class Run(Struct, frozen=True):
     *ends* are those nobody asked for in the last 24 h, oldest first (bounded); *last* is how the
     unit last ended, None while that invocation lives or was never seen. *starts_us*: starts seen
     lately. *excused_us*: ends before this instant count for the record only (our attempt, a
-    person's start). *longest_start_for_us*: the longest start seen.
+    person's start). *longest_start_for_us*: the longest start seen. *ran_before*: it ran in an
+    earlier boot.
     """
 
     invocation: str = ""
@@ -138,3 +145,4 @@ class Run(Struct, frozen=True):
     watched_since_us: int = 0
     excused_us: int = 0
     longest_start_for_us: int = 0
+    ran_before: bool = False

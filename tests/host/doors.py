@@ -93,7 +93,6 @@ async def how_units_end(systemd: Systemd, ear: Ear, unit: str) -> dict[str, Any]
         "stopped": asked is not None and asked.by_job and asked.job_type,
         "lines": journal.lines_of(killed.invocation, unit),
         "removed": [said.result for said in ear.heard if isinstance(said, JobRemoved)],
-        "readable": journal.readable(),
     }
 
 

@@ -11,7 +11,6 @@ from healthd.judge.snapshot import (
     counts,
     incident_row,
     incident_rows,
-    unasked_restarts,
     worst,
 )
 from healthd.model import (
@@ -126,14 +125,6 @@ def test_rows_are_ordered_by_key_over_all_stories() -> None:
     other = Story("a", watches=(replace(RED, check=replace(RED.check, key=CheckKey("host:a"))),))
     keys = [row.key for row in check_rows((STORY, other), NOW)]
     assert keys == ["host:a", LIVENESS, READINESS]
-
-
-def test_restarts_are_ends_that_a_start_followed() -> None:
-    """A unit that crashed once and stays down was not restarted."""
-    twice = (_end("a"), _end("b"))
-    assert unasked_restarts(Run(ends=twice)) == 2
-    assert unasked_restarts(Run(ends=twice, last=twice[-1])) == 1
-    assert unasked_restarts(Run(ends=twice, last=_end("c", How.ASKED))) == 2
 
 
 def test_restarts_belong_to_the_unit_s_own_check() -> None:
