@@ -153,14 +153,21 @@ def _lived(turn: Turn, event: Ended | Began) -> None:
         return
     end = event.end if is_service(story.name) else runs.of_a_resource(event.end)
     turn.story = replace(story, run=runs.ended(story.run, end, now))
+    if end.in_package_run:
+        _look_again(turn)
 
 
 def _package_run_over(turn: Turn) -> None:
     now = turn.scene.now
     turn.story = replace(turn.story, run=runs.package_run_over(turn.story.run, now))
+    _look_again(turn)
+
+
+def _look_again(turn: Turn) -> None:
+    """What is known of the unit's last end has changed, and no signal will say so."""
     watch = liveness_of(turn.story)
     if watch is not None:
-        turn.effects.append(LookAt(watch.check.key, now.steady_us))
+        turn.effects.append(LookAt(watch.check.key, turn.scene.now.steady_us))
 
 
 def _looked(turn: Turn, event: Looked) -> None:
