@@ -40,6 +40,8 @@ _STATE = Path("/var/lib/healthd")
 
 async def run(options: argparse.Namespace) -> None:
     """One life of the daemon, until it is asked to stop or the bus stays away."""
+    # Before anything is started that could inherit them.
+    kept = fdstore.taken_back()
     config = Config(options.root)
     state = Path(os.environ.get("STATE_DIRECTORY", str(options.state)))
     store = await Store.open(
@@ -54,7 +56,7 @@ async def run(options: argparse.Namespace) -> None:
             connection = await _connect()
             boot = await _boot(connection, loaded.meta.boot_id, ask=config.settings.enabled)
             daemon = Daemon(store, loaded, config, group, options.journal, boot=boot)
-            daemon.holds.restore(loaded.holds, fdstore.taken_back())
+            daemon.holds.restore(loaded.holds, kept)
             _begin(daemon, group)
             group.create_task(_keep_session(daemon, readiness, connection))
             group.create_task(_tend(daemon))

@@ -117,6 +117,20 @@ def test_a_holder_that_ends_while_healthd_is_away_holds_no_longer(host: Host) ->
     host.wait_for(lambda: face(host, unit) == ("green", "ok"))
 
 
+def test_a_descriptor_without_a_record_is_let_go(fresh_host: Host) -> None:
+    """The store was deleted, which is a first start: nobody knows what is held, so nothing is."""
+    host = fresh_host
+    unit = sleeper(host, "hold-forgotten.service")
+    with held(host, unit):
+        host.run("systemctl", "stop", "healthd.service")
+        host.run("sh", "-c", "rm -rf /var/lib/healthd/*")
+        host.run("systemctl", "start", "healthd.service")
+        healthd_pid(host)
+        assert holds(host) == []
+        host.wait_for(lambda: stored(host) == "0")
+        host.wait_for(lambda: face(host, unit) == ("green", "ok"))
+
+
 def test_a_holder_that_is_killed_holds_no_longer_and_what_it_broke_is_told(host: Host) -> None:
     """Each unit has its grace; one that is still failing after it is told as any other."""
     unit = sleeper(host, "hold-killed.service")
