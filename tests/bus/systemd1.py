@@ -105,7 +105,8 @@ class FakeSystemd:
         self.aliases: dict[str, str] = {}
         #: Unit → D-Bus error name and words that its restart meets.
         self.refuse: dict[str, tuple[str, str]] = {}
-        #: Unit → result of its restart jobs; "" leaves the job in the queue, "gone" never answers.
+        #: Unit → result of its restart jobs; "" leaves the job in the queue, "gone" never answers,
+        #: "nonsense" answers with a job that cannot be.
         self.results: dict[str, str] = {}
         #: Every call that came in: member and arguments.
         self.calls: list[tuple[str, tuple[object, ...]]] = []
@@ -365,6 +366,9 @@ class FakeSystemd:
             return
         result = self.results.get(unit, "done")
         if result == "gone":
+            return
+        if result == "nonsense":
+            call.reply("o", ("/job/of/nobody",))
             return
         job = self.queue(unit)
         call.reply("o", (f"{ROOT}/job/{job}",))

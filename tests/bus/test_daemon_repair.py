@@ -134,3 +134,28 @@ async def test_a_person_restarts_what_is_listed(healthd: Healthd, polkit: MockPo
     made = await healthd.journal.until_kind(Kind.ATTEMPT_MADE, UNIT=HEALED)
     assert f"by uid {os.getuid()}" in made["MESSAGE"][0]
     assert await client.incidents() == []
+
+
+async def test_a_repair_that_breaks_is_said_and_ends_like_one_that_did_not_help(
+    healthd: Healthd,
+) -> None:
+    """BR-35: the watcher gave up, or died, without a word. Giving up is the notice, and a part of
+    healthd that broke is a yellow check of its own.
+    """
+    systemd = healthd.systemd
+    healthd.settings(SETTINGS)
+    systemd.unit(HEALED, StartLimitIntervalUSec=0)
+    systemd.results = {HEALED: "nonsense"}
+    healthd.may_complain = True
+    client = await healthd.client()
+    await healthd.start()
+    systemd.kill(HEALED)
+    await client.until_step("IncidentChanged", live(HEALED), Phase.ENGAGED)
+    assert [result for _, result, _ in (await client.incident_of(live(HEALED))).tried] == [
+        AttemptResult.FAILED,
+        AttemptResult.FAILED,
+    ]
+    own = (await client.checks())["host:healthd/faults"]
+    assert (own.state, f"restarting {HEALED}" in own.summary) == (State.YELLOW, True)
+    [notice] = client.notices(live(HEALED))
+    assert notice.edition == Edition.ENGAGED

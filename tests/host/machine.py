@@ -28,6 +28,8 @@ Seen = TypeVar("Seen")
 
 BOOT_LIMIT_S = 60.0
 POWEROFF_LIMIT_S = 30.0
+#: What `systemctl is-system-running` says once a boot has nothing left to start.
+BOOTED = ("running\n", "degraded\n")
 SETTINGS = "/etc/healthd/healthd.yaml"
 #: How long between two looks while waiting; the one place in these tests that polls.
 POLL_S = 0.05
@@ -208,6 +210,15 @@ class Host:
             self._has_settings = False
         self.run("systemctl", "start", "healthd.service", timeout_s=120)
 
+    def boot_anew(self) -> None:
+        """End all services and start what a boot starts; what was written stays, as on a disk."""
+        count = ("systemctl", "show", "--value", "--property=SoftRebootsCount")
+        before = int(self.run(*count).out)
+        self.run("systemctl", "soft-reboot", check=False)
+        self.wait_for(lambda: self.run(*count, check=False).out == f"{before + 1}\n", 120)
+        state = ("systemctl", "is-system-running")
+        self.wait_for(lambda: self.run(*state, check=False).out in BOOTED, 120)
+
     def unit_property(self, unit: str, name: str) -> str:
         """One property of *unit*, in the words of `systemctl show`."""
         return self.run("systemctl", "show", "--value", "-p", name, unit).out.strip()
@@ -324,7 +335,6 @@ def _start_nspawn(
 
 def _wait_for_boot(name: str, nspawn: subprocess.Popen[bytes], console: IO[bytes]) -> Host:
     """The machine, once its systemd has nothing left to start. Raises NotSeen with its console."""
-    states = ("running\n", "degraded\n")
 
     def up() -> Host | None:
         if nspawn.poll() is not None:
@@ -333,7 +343,7 @@ def _wait_for_boot(name: str, nspawn: subprocess.Popen[bytes], console: IO[bytes
             return None
         host = Host(name, leader)
         return (
-            host if host.run("systemctl", "is-system-running", check=False).out in states else None
+            host if host.run("systemctl", "is-system-running", check=False).out in BOOTED else None
         )
 
     try:

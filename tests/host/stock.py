@@ -105,15 +105,6 @@ def tree() -> Path:
     return package.machine_tree("stock", *PACKAGES, prepare=PREPARE)
 
 
-def boot_anew(host: Host) -> None:
-    """All services end and start again, as at a boot; the machine and what was written stay."""
-    host.run("systemctl", "soft-reboot", check=False)
-    count = ("systemctl", "show", "--value", "--property=SoftRebootsCount")
-    host.wait_for(lambda: host.run(*count, check=False).out == "1\n", 120)
-    is_up = ("systemctl", "is-system-running")
-    host.wait_for(lambda: host.run(*is_up, check=False).out == "running\n", 120)
-
-
 def failed_units(host: Host) -> str:
     """What systemd itself calls failed; empty on a healthy machine."""
     return host.run("systemctl", "list-units", "--failed", "--plain", "--no-legend").out

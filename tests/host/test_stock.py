@@ -29,7 +29,7 @@ def stock_host() -> Iterator[Host]:
         assert stock.failed_units(host) == "", "the machine itself is not well"
         stock.add_idler(host)
         install_healthd(host)
-        stock.boot_anew(host)
+        host.boot_anew()
         host.wait_until("healthctl", "checks")
         yield host
 

@@ -75,6 +75,12 @@ def told(host: Host, incident: int) -> list[str]:
     return [entry["HEALTHD_EDITION"] for entry in entries if "HEALTHD_EDITION" in entry]
 
 
+def notices(host: Host) -> list[tuple[str, str]]:
+    """Every notice that the journal has: its edition and the unit that it is about, in order."""
+    entries = host.journal("_SYSTEMD_UNIT=healthd.service")
+    return [(e["HEALTHD_EDITION"], e["UNIT"]) for e in entries if "HEALTHD_EDITION" in e]
+
+
 def starts(host: Host, unit: str) -> int:
     """How often PID 1 started *unit*, or failed to."""
     done, failed = "39f53479d3a045ac8e11786248231fbf", "be02cf6855d2428ba40df7e9d022f03d"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from healthd.model import Edition, Policy, Reason, Tell
+from healthd.model import Edition, LoadState, Policy, Reason, Tell, Urgency, Withdraw
 from healthd.settings.files import Source
 from healthd.settings.load import read
 from tests.transcripts import replay
 from tests.transcripts.expected import LIMIT
 from tests.unit.histories import FAIL, LISTED, LIVE_CHECK, LIVENESS, READINESS, READY_CHECK
 from tests.unit.scenes import HOUR, MINUTE
-from tests.unit.stage import Stage
+from tests.unit.stage import INACTIVE, Stage
 from tests.unit.test_transcripts import play
 
 
@@ -122,3 +122,25 @@ def test_a_database_that_runs_and_does_not_serve_is_told_and_not_killed() -> Non
     stage.serves = lambda: FAIL
     stage.run(10 * MINUTE)
     assert (stage.play.repairs(), stage.play.told()) == ([], [Edition.ENGAGED])
+
+
+def test_no_notice_of_a_closed_incident_is_left_standing() -> None:
+    """BR-58: old notices came back after a reboot, and critical ones never left.
+
+    "Working again" takes the place of what it answers, and is not loud; where there is nothing to
+    say, the notice is withdrawn.
+    """
+    fixed, removed = (Stage(policy=Policy()) for _ in range(2))
+    for stage in (fixed, removed):
+        stage.run(10)
+        stage.kill()
+        stage.run(MINUTE)
+    fixed.start()
+    removed.set(load_state=LoadState.MASKED, active_state=INACTIVE, sub_state="dead")
+    for stage in (fixed, removed):
+        stage.run(10 * MINUTE)
+    engaged, cleared = (e.notice for e in fixed.play.effects if isinstance(e, Tell))
+    assert engaged.id == cleared.id
+    assert (engaged.urgency, cleared.urgency) == (Urgency.CRITICAL, Urgency.LOW)
+    [incident] = removed.play.story.incidents
+    assert [e.incident for e in removed.play.effects if isinstance(e, Withdraw)] == [incident.id]
