@@ -19,6 +19,12 @@ FOLDERS = "healthd|tests|units|dbus|polkit|man|completion|debian|\\.ci"
 TO_BE_WRITTEN = {"healthd/checks/dns.py", "healthd/channels/mail.py"}
 #: The name under which a package is imported, where that is another than its own.
 MODULES_OF = {"pyyaml": "yaml", "systemd-python": "systemd"}
+TESTS = (ast.FunctionDef, ast.AsyncFunctionDef)
+#: The numbers of the public cases that each have their test.
+CASES = (
+    *(1, 2, 5, 6, 9, 10, 13, 14, 15, 21, 23, 25, 26, 28, 29, 30, 33, 35, 36, 37, 39),
+    *(41, 44, 45, 49, 50, 51, 55, 57, 58, 61, 63),
+)
 
 
 def _read(document: str) -> str:
@@ -47,9 +53,16 @@ def test_every_test_that_a_document_names_is_there(document: str) -> None:
     missing = []
     for file, name in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", _read(document)):
         tree = ast.parse(_read(file))
-        if name not in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}:
+        if name not in {node.name for node in tree.body if isinstance(node, TESTS)}:
             missing.append(f"{file}::{name}")
     assert missing == []
+
+
+def test_every_case_from_the_field_has_its_test() -> None:
+    """They happened to somebody; what is not held here happens again."""
+    rows = _rows(_read("tests/README.md"), "## Cases from the field")
+    assert [cells[0] for cells in rows] == [f"BR-{number:02}" for number in CASES]
+    assert [cells[0] for cells in rows if not re.search(r"`tests/[\w/]+\.py::\w+`", cells[3])] == []
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
