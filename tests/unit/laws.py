@@ -62,6 +62,7 @@ class LawfulPlay(Play):
             again = judge(decode(encode(before), Story), event, scene)
             assert again == (self.story, effects), "what was saved goes on differently"
         self._red_is_open(scene)
+        self._stands_still(before, scene)
         self._shown_once(before, effects)
         self._looks_ahead(scene, effects)
         for effect in effects:
@@ -82,6 +83,17 @@ class LawfulPlay(Play):
         self._never_silent(scene)
 
     # ---- what is shown
+
+    def _stands_still(self, before: Story, scene: Scene) -> None:
+        """While the machine is frozen no verdict changes for the worse."""
+        if not scene.frozen:
+            return
+        known = {w.check.key: w.verdict for w in before.watches}
+        for watch in self.story.watches:
+            old = known.get(watch.check.key, watch.verdict)
+            assert old.streak == watch.verdict.streak, "counted while frozen"
+            worse = watch.verdict.state is State.RED is not old.state
+            assert not worse, "red while frozen"
 
     def _red_is_open(self, scene: Scene) -> None:
         """While the watch is on, a red check has one open incident."""
@@ -127,6 +139,7 @@ class LawfulPlay(Play):
         if attempt.by != HEALTHD:
             return
         assert not self.story.held, "repaired under a hold"
+        assert not scene.frozen, "repaired while frozen"
         assert policy.watch_enabled
         assert attempt.unit in policy.allow_restart, "not on the list"
         facts = event.facts if isinstance(event, UnitSeen) else before.facts
@@ -170,6 +183,7 @@ class LawfulPlay(Play):
 
     def _told_rightly(self, tell: Tell, scene: Scene) -> None:
         assert not self.story.held, "told under a hold"
+        assert not scene.frozen, "told while frozen"
         notice, now_us = tell.notice, scene.now.steady_us
         last = self.last_told.get(notice.incident)
         match notice.edition:

@@ -27,6 +27,7 @@ from healthd.model import (
     Ended,
     Event,
     FailureClass,
+    Froze,
     HoldsChanged,
     How,
     IncidentId,
@@ -38,6 +39,7 @@ from healthd.model import (
     Reason,
     RepairFinished,
     RestartAsked,
+    Thawed,
     UnitFacts,
     UnitName,
     UnitSeen,
@@ -121,6 +123,8 @@ class Storm:
         self._invocation += 1
         well = replace(RUNNING, invocation=f"run{self._invocation}")
         self.play.held = {}
+        self.play.frozen = ""
+        self.play.put(Thawed())
         self.play.put(Declared(CHECKS))
         for attempt in self.play.story.attempts:
             self.play.put(RepairFinished(attempt.id, AttemptResult.DONE))
@@ -211,6 +215,14 @@ class Storm:
         self.play.held = {UNIT: words} if words else {}
         return HoldsChanged()
 
+    def frozen(self) -> Event:
+        """The machine is about to sleep or stop, or that is over; or it slept without a word."""
+        if self.play.frozen or self._rarely():
+            self.play.frozen = ""
+            return Thawed(self._random.choice(_PAUSES_US))
+        self.play.frozen = "the machine is going to sleep"
+        return Froze()
+
     def reloaded(self) -> Event:
         self.play.policy = self._policy()
         return Declared(tuple(w.check for w in self.play.story.watches))
@@ -271,4 +283,5 @@ _WEIGHTS: dict[Callable[[Storm], Event], int] = {
     Storm.declared: 2,
     Storm.reloaded: 2,
     Storm.held: 3,
+    Storm.frozen: 3,
 }
