@@ -5,10 +5,12 @@ from __future__ import annotations
 from healthd.ctl import times
 from healthd.ctl.layout import Cell, Column, Screen, spans, table
 from healthd.ctl.rows import Check, Gap, Incident
-from healthd.ctl.text import clean
+from healthd.ctl.text import clean, cut
 
 #: The order in which states matter to a reader.
 STATES = ("red", "yellow", "green", "grey")
+#: Why a gap was, in cells.
+_WHY_MOST_CELLS = 60
 
 
 def page(*blocks: list[str]) -> str:
@@ -122,7 +124,7 @@ def gap_words(gap: Gap) -> str:
     day, _, instant = ended.partition(" ")
     until = instant if started.startswith(day) and instant else ended
     took = times.span(gap["ended"] - gap["started"])
-    return f"{started} to {until} ({took}): {clean(gap['why'])}"
+    return f"{started} to {until} ({took}): {cut(clean(gap['why']), _WHY_MOST_CELLS)}"
 
 
 def title(name: str, stand: str, style: str, screen: Screen) -> str:
