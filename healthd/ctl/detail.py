@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from healthd.ctl import times
@@ -14,8 +15,8 @@ from healthd.ctl.text import clean, cut
 LABEL_MOST_CELLS = 24
 
 
-def check_block(row: Check, screen: Screen) -> list[str]:
-    """All of one check."""
+def check_block(row: Check, screen: Screen, waiting: Sequence[str] = ()) -> list[str]:
+    """All of one check; *waiting* are the keys of those that wait on it."""
     kind = f"{row['kind']} ({row['aspect']})" if row["kind"] else row["aspect"]
     restarts = f"{row['restarts']} in the last day, not asked for" if row["restarts"] else None
     streak = f"{count_of(row['streak'], 'look')} in a row" if row["streak"] else None
@@ -31,6 +32,7 @@ def check_block(row: Check, screen: Screen) -> list[str]:
                 ("Failing", _words(streak)),
                 ("Restarts", _words(restarts)),
                 ("Waiting on", _words(row["waiting_on"])),
+                ("Wait on it", _names(waiting)),
                 ("A restart takes", _words(", ".join(row["takes_along"] or ()) or None)),
                 ("Next look", _instant(row["next_look"], screen)),
                 ("Incident", _words(row["incident"])),
@@ -41,8 +43,12 @@ def check_block(row: Check, screen: Screen) -> list[str]:
     ]
 
 
-def incident_block(row: Incident, seen: list[Field], screen: Screen) -> list[str]:
-    """All of one incident; *seen* are the fields of its evidence."""
+def incident_block(
+    row: Incident, seen: list[Field], screen: Screen, waiting: Sequence[str] = ()
+) -> list[str]:
+    """All of one incident; *seen* are the fields of its evidence, *waiting* the keys of the checks
+    that wait on its own.
+    """
     reason = f"{row['reason']}: {clean(row['summary'])}" if row["reason"] else row["summary"]
     under = f"incident {row['held_under']}" if row["held_under"] else None
     return [
@@ -64,6 +70,7 @@ def incident_block(row: Incident, seen: list[Field], screen: Screen) -> list[str
                 ("Told", _told(row)),
                 ("Recurrence", _words(_recurrence(row))),
                 ("Held under", _words(under)),
+                ("Wait on it", _names(waiting)),
                 ("Remedy", _words(row["remedy"], "bold")),
                 *seen,
             ],
@@ -98,6 +105,10 @@ def _label(name: object) -> str:
 
 def _words(value: object, style: str = "") -> list[Cell]:
     return [] if value is None else [Cell(clean(str(value)), style)]
+
+
+def _names(names: Sequence[str]) -> list[Cell]:
+    return _words(", ".join(names) or None)
 
 
 def _instant(at: int | None, screen: Screen) -> list[Cell]:

@@ -13,6 +13,7 @@ from healthd.ctl.render import (
     page,
     state_words,
     title,
+    waiters,
 )
 from healthd.ctl.rows import SETTINGS_KEY, Check, Gap, Hold, Manager, Setup, setup
 from healthd.ctl.text import clean, cut
@@ -136,9 +137,9 @@ def _problem(row: Check, checks: list[Check], screen: Screen) -> list[str]:
     said = [Cell(clean(row["summary"]))] if row["summary"] else []
     if row["since"] is not None:
         said.append(Cell(f"since {times.both(row['since'], screen.now)}"))
-    waiting = [other["key"] for other in checks if other["waiting_on"] == row["key"]]
-    if waiting:
-        said.append(Cell(f"waiting on it: {_names(waiting)}"))
+    if waiting := waiters(row["key"], checks):
+        wait = f"{count_of(len(waiting), 'check')} {'waits' if len(waiting) == 1 else 'wait'}"
+        said.append(Cell(f"{wait} on it: {_names(waiting)}"))
     # The remedy of an incident that rests or settles is not what helps now.
     if row["remedy"] and (row["state"] == "red" or row["incident"] is None):
         said.append(Cell(f"remedy: {clean(row['remedy'])}", "bold"))

@@ -133,6 +133,11 @@ def title(name: str, stand: str, style: str, screen: Screen) -> str:
     return f"{glyph} {screen.paint(clean(name), 'bold')} - {screen.paint(stand, style)}"
 
 
+def waiters(key: str, checks: list[Check]) -> list[str]:
+    """The checks that wait on *key*."""
+    return sorted(row["key"] for row in checks if row["waiting_on"] == key)
+
+
 def count_of(count: int, word: str) -> str:
     """ "1 look", "2 looks"."""
     return f"{count} {word}" if count == 1 else f"{count} {word}s"

@@ -9,7 +9,7 @@ from healthd.ctl.arguments import Arguments
 from healthd.ctl.detail import check_block, evidence_fields, incident_block
 from healthd.ctl.names import all_named, healthy
 from healthd.ctl.output import Output
-from healthd.ctl.render import incident_lines, page
+from healthd.ctl.render import incident_lines, page, waiters
 from healthd.ctl.rows import Check, Incident
 from healthd.errors import HealthdError
 
@@ -39,7 +39,7 @@ def run(arguments: Arguments, output: Output) -> bool:
     if output.json:
         output.value(_json(shown, incidents, history))
     else:
-        output.text(_page(checks, incidents, history, output))
+        output.text(_page(checks, incidents, history, every, output))
     return healthy(shown)
 
 
@@ -80,15 +80,18 @@ def _page(
     checks: list[Check],
     incidents: list[Told],
     history: dict[str, list[Incident]],
+    every: list[Check],
     output: Output,
 ) -> str:
     screen = output.screen
     blocks = []
     for row in checks:
-        blocks.append(check_block(row, screen))
+        blocks.append(check_block(row, screen, waiters(row["key"], every)))
         if lines := incident_lines(history[row["key"]], screen, with_check=False):
             blocks.append([screen.paint("Its last incidents:", "bold"), *lines])
     for told in incidents:
         seen = evidence_fields(told.evidence, told.refused)
-        blocks.append(incident_block(told.incident, seen, screen))
+        incident = told.incident
+        waiting = waiters(incident["key"], every) if incident["phase"] != "closed" else []
+        blocks.append(incident_block(incident, seen, screen, waiting))
     return page(*blocks)

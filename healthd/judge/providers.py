@@ -294,6 +294,9 @@ class Dependents:
         self, before: Story, after: Story, stories: Mapping[str, Story], now: Now
     ) -> Iterator[tuple[str, ProviderMoved]]:
         """Whom to tell that a story is another, and what: those for whom that may matter."""
+        if after.name not in self._needed_by:
+            # Most units are nobody's provider, and what they do costs nothing here.
+            return
         held, holds = _holding(before, stories, now), _holding(after, stories, now)
         rose = _is_up(after) and not _is_up(before)
         if held == holds and not rose:

@@ -11,7 +11,7 @@ from healthd.ctl import changes, rows
 from healthd.ctl.detail import check_block, evidence_fields, incident_block
 from healthd.ctl.layout import Cell, Column, Screen, fields, table
 from healthd.ctl.overview import overview, worrying
-from healthd.ctl.render import by_weight, checks_page, incidents_page, page
+from healthd.ctl.render import by_weight, checks_page, incidents_page, page, waiters
 from healthd.ctl.text import cells
 from tests.unit import ctl_samples as samples
 from tests.unit.ctl_samples import NOW, assert_reviewed
@@ -138,6 +138,23 @@ def test_evidence_that_is_refused_takes_one_line_that_says_how() -> None:
     assert "    Evidence: not permitted; ask root" in lines
     assert "  Recurrence: failing already when healthd first saw this machine" in lines
     assert "      Lasted: 3 min" in lines
+
+
+def test_all_that_wait_are_named_where_one_asks_for_it() -> None:
+    """The overview folds thirty names; whoever looks at their provider gets each of them."""
+    database = next(row for row in samples.broken_checks() if row["key"] == samples.DATABASE)
+    names = [f"liveness:app{number:02}.service" for number in range(30)]
+    waiting = [
+        samples.check(name, "grey", "waiting", summary="waits", waiting_on=samples.DATABASE)
+        for name in names
+    ]
+    checks = [database, *waiting]
+    assert waiters(samples.DATABASE, checks) == names
+    shown = page(check_block(database, NARROW, names))
+    assert all(name in shown for name in names)
+    status = overview("host", samples.manager(checks, []), NARROW)
+    assert "30 checks wait on it:" in status
+    assert "and 18 more" in " ".join(status.split())
 
 
 def test_a_check_shows_only_what_applies_to_it() -> None:
