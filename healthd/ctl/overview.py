@@ -106,7 +106,7 @@ def _setup_fields(found: Setup, checks: list[Check]) -> list[Field]:
             "Tells you",
             [Cell(tells or "not at all: no channel is set up", "" if tells else "yellow")],
         ),
-        ("Ignores", [Cell(_names(found["ignored"]))] if found["ignored"] else []),
+        ("Ignores", _ignores(found)),
         ("Settings", faults),
     ]
 
@@ -124,6 +124,13 @@ def _missed(gaps: list[Gap], screen: Screen) -> list[Cell]:
     older = len(lately) - GAPS_MOST
     cells = [Cell(gap_words(gap)) for gap in reversed(lately[-GAPS_MOST:])]
     return [*cells, Cell(f"and {older} more in the last day")] if older > 0 else cells
+
+
+def _ignores(found: Setup) -> list[Cell]:
+    """What is not judged is shown, not hidden: which units now, and by which entries of whom."""
+    units, own = found["ignored_units"], found["ignored"]
+    cells = [Cell(f"{count_of(len(units), 'unit')}: {_names(units)}")] if units else []
+    return [*cells, Cell(f"by your watch.ignore: {_names(own)}")] if own else cells
 
 
 def _names(names: list[str]) -> str:

@@ -110,11 +110,15 @@ class Hold(TypedDict):
 
 
 class Setup(TypedDict):
-    """How the daemon says it is set up: names of units and channels; None where it does not say."""
+    """How the daemon says it is set up: names of units and channels; None where it does not say.
+
+    *ignored*: the owner's patterns, *ignored_units*: what they and the shipped list ignore now.
+    """
 
     may_restart: list[str] | None
     channels: list[str] | None
     ignored: list[str] | None
+    ignored_units: list[str] | None
     faults: list[str] | None
 
 
@@ -216,6 +220,7 @@ def setup(checks: list[Check]) -> Setup:
         "may_restart": _names(more, "may_restart"),
         "channels": _names(more, "channels"),
         "ignored": _names(more, "ignored"),
+        "ignored_units": _names(more, "ignored_units"),
         "faults": _names(more, "faults"),
     }
 

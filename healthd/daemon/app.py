@@ -253,6 +253,7 @@ class Daemon:
             "may_restart": tuple(sorted(self.loop.policy.allow_restart)),
             "channels": tuple(CHANNELS),
             "ignored": self.config.settings.ignore,
+            "ignored_units": self.session.units.ignored if self.session else (),
             "faults": self.config.faults,
         }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -76,6 +76,8 @@ class Units:
         self._package_runs = PackageRuns(inbox, stories, spawn)
         self._transients = Transients(systemd, inbox, stories, naming, spawn)
         self._no_check: set[str] = set()
+        #: The loaded units that are not judged because a list or a setting says so.
+        self.ignored: tuple[str, ...] = ()
         self._one_at_a_time = asyncio.Lock()
         self._stop = MachineStop()
         #: Set once a pass over all units was whole.
@@ -156,6 +158,7 @@ class Units:
                 group.create_task(self._adopt(name))
         await self._systemd.watch(self._facts)
         await self._transients.take(loaded.values())
+        self.ignored = self._ignored(loaded.values())
 
     def read_soon(self, unit: str, *, due: bool = False, asked: bool = False) -> None:
         """Read a unit again."""
@@ -277,6 +280,11 @@ class Units:
         story = self._stories.get(facts.id)
         if story is None or tuple(w.check for w in story.watches) != checks:
             self._inbox.put(facts.id, Declared(checks))
+
+    def _ignored(self, rows: Iterable[UnitRow]) -> tuple[str, ...]:
+        ignored = self._naming().ignored
+        found = (r.name for r in rows if r.load_state is LoadState.LOADED and ignored(r.name))
+        return tuple(sorted(found))
 
     def _drop(self, unit: str) -> None:
         self._facts.pop(unit, None)

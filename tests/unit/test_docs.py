@@ -12,6 +12,7 @@ import pytest
 from tests.unit.test_imports import DOORS, MODULES, ROOMS
 
 ROOT = Path(__file__).parents[2]
+TESTS = (ast.FunctionDef, ast.AsyncFunctionDef)
 DOCUMENTS = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "tests/README.md"]
 #: Folders whose files the documents may name; what is built or installed is not in the checkout.
 FOLDERS = "healthd|tests|units|dbus|polkit|man|completion|debian|\\.ci"

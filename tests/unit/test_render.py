@@ -294,3 +294,13 @@ def test_rows_keep_what_a_later_healthd_adds_and_refuse_wrong_types() -> None:
     found = rows.incident((1, "k", "engaged", "", 0, 0, "", 0, 1, {"told": told, "tried": "x"}))
     assert found["told"] == [{"at": 1, "edition": "engaged", "channel": "journal"}]
     assert found["tried"] == []
+
+
+def test_what_is_ignored_is_counted_and_named() -> None:
+    """A unit that nobody judges must not look like one that is well."""
+    units = [f"getty@tty{number}.service" for number in range(20)]
+    setup = samples.settings_check(ignored=["cups*.service"], ignored_units=units)
+    page = overview("box", samples.manager([setup], []), WIDE)
+    assert "20 units: getty@tty0.service, " in page
+    assert " and 8 more" in page
+    assert "by your watch.ignore: cups*.service" in page
