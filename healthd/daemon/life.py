@@ -12,6 +12,8 @@ import sys
 import time
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from healthd import __version__
 from healthd.bus.connection import Connection
 from healthd.channels import entries
@@ -24,14 +26,17 @@ from healthd.daemon.readiness import Readiness
 from healthd.daemon.session import Session
 from healthd.daemon.vigil import Cause
 from healthd.errors import HealthdError
+from healthd.host import journal
 from healthd.host.manager import soft_reboots
-from healthd.model import Woken
+from healthd.model import IncidentId, Woken
+from healthd.store.records import Loaded
 from healthd.store.store import Store
 
 log = logging.getLogger("healthd")
 
 _RECONNECT_WITHIN_S = 5.0
 _RECONNECT_PAUSE_S = 0.2
+_JOURNAL_LIMIT_S = 5.0
 _TEND_EVERY_S = 3600.0
 _TRY_AGAIN_S = 60.0
 _CATCH_UP_LIMIT_S = 2.0
@@ -49,7 +54,7 @@ async def run(options: argparse.Namespace) -> None:
     )
     readiness = Readiness()
     try:
-        loaded = await store.load()
+        loaded = await _numbered_on(await store.load())
         stop = _stop_signals()
         async with asyncio.TaskGroup() as group:
             # Whether this is the boot of before decides what is believed of it, so it comes first.
@@ -73,6 +78,18 @@ async def run(options: argparse.Namespace) -> None:
         pass
     finally:
         await store.close()
+
+
+async def _numbered_on(loaded: Loaded) -> Loaded:
+    """A new store numbers its incidents above those that the journal has of the one before."""
+    if loaded.meta.next_incident > 1:
+        return loaded
+    try:
+        async with asyncio.timeout(_JOURNAL_LIMIT_S):
+            last = await asyncio.to_thread(journal.last_incident)
+    except (TimeoutError, HealthdError):
+        return loaded
+    return replace(loaded, meta=replace(loaded.meta, next_incident=IncidentId(last + 1)))
 
 
 class _Stopped(Exception):

@@ -26,6 +26,12 @@ DEACTIVATED = "7ad2d189f7e94e70a38c781354912448"
 FAILED = "d9b373ed55a64feb8242e02dbe79a49c"
 RESTART_SCHEDULED = "5eb03494b6584870a536b337290809b3"
 
+# Our own; healthd/channels/entries.py.
+INCIDENT_OPENED = "78fa8d4bd60d49d9871e2c85a101e185"
+INCIDENT_FOUND = "ebd5f343daae4506b6a6fbbc0d9994ad"
+# Those of one turn may be written in another order than they were numbered in.
+_LATELY = 32
+
 INVOCATION = re.compile(r"[0-9a-f]{32}\Z")
 TIME = "__REALTIME_TIMESTAMP"
 # What a provider's end takes along begins to end right after it.
@@ -126,6 +132,20 @@ def crash_times(unit: str, since_us_ago: int) -> tuple[int, ...]:
         reader.add_match(MESSAGE_ID=RESTART_SCHEDULED)
         reader.seek_realtime(time.time() - since_us_ago / SECOND_US)
         return tuple(_time(entry) for entry in _entries(reader))
+
+
+def last_incident() -> int:
+    """The highest number of an incident that healthd wrote of lately, 0 = none.
+
+    Whoever deletes the store keeps the journal: its numbers must not mean two incidents each.
+    """
+    with _reader() as reader:
+        reader.add_match(_SYSTEMD_UNIT="healthd.service")
+        for kind in (INCIDENT_OPENED, INCIDENT_FOUND):
+            reader.add_match(MESSAGE_ID=kind)
+        reader.seek_tail()
+        numbers = (_number(reader.get_previous().get("HEALTHD_INCIDENT")) for _ in range(_LATELY))
+        return max(numbers)
 
 
 def lines_of(invocation: str, unit: str, limit: int = 20) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.host.machine import Host
 from tests.host.watching import (
+    QUICK,
     check,
     check_changes,
     face,
@@ -125,3 +126,25 @@ def test_a_restart_by_hand_over_the_bus_is_an_attempt_by_that_caller(host: Host)
     row = check(host, unit)
     assert row is not None
     assert row["state"] in ("green", "yellow")
+
+
+def test_no_restart_where_one_would_reach_what_may_never_be_restarted(host: Host) -> None:
+    """PartOf= is how never_restart could be walked around; PropagatesStopTo= starts nothing."""
+    alive = "[Service]\nExecStart=/bin/sleep infinity\n"
+    base, other = "heal-base.service", "heal-propagates.service"
+    bound, along = "heal-bound.service", "heal-along.service"
+    host.unit(base, f"{alive}[Install]\nWantedBy=multi-user.target\n")
+    host.unit(bound, f"[Unit]\nPartOf={base}\n{alive}")
+    host.unit(other, f"[Unit]\nPropagatesStopTo={along}\n{alive}")
+    host.unit(along, alive)
+    host.settings(
+        f"{QUICK}repair: {{allow_restart: [{base}, {other}], never_restart: [{bound}]}}\n"
+    )
+    host.run("systemctl", "start", base, other, bound, along)
+    for unit, reached in ((base, bound), (other, along)):
+        kill(host, unit)
+        host.run("systemctl", "start", reached)
+        incident = incident_in(host, unit, "engaged", limit_s=120)
+        assert starts(host, unit) == 1
+        assert reached in incident["tried"][-1]["detail"]
+        assert host.unit_property(reached, "ActiveState") == "active"

@@ -135,3 +135,16 @@ def test_what_ended_by_itself_before_we_came_is_found_and_stays_found(bare_host:
     [found] = incidents(host, unit)
     assert found["found"]
     assert told(host, found["id"]) == []
+
+
+def test_a_new_store_gives_no_number_twice(fresh_host: Host) -> None:
+    """`healthctl show 1` and the journal must not mean two incidents by one number."""
+    host, unit = fresh_host, sleeper(fresh_host, "survive-numbers.service")
+    kill(host, unit)
+    first = incident_in(host, unit, "engaged")
+    host.run("systemctl", "stop", "healthd.service")
+    host.run("sh", "-c", "rm -rf /var/lib/healthd/*")
+    host.run("systemctl", "start", "healthd.service")
+    found = host.wait_for(lambda: incidents(host, unit), 60)[0]
+    assert found["found"]
+    assert found["id"] > first["id"]
