@@ -181,8 +181,8 @@ def _put_away(story: Story) -> str:
         return ""
     if facts.load_state is LoadState.MASKED:
         return "it is masked"
-    if facts.unit_file_state == "disabled" and not facts.wanted:
-        return "it is disabled, and nothing wants it"
+    if facts.unit_file_state == "disabled" and not facts.wanted and last is None:
+        return "it is disabled, and was not seen running"
     if last is None or (facts.invocation and last.invocation not in ("", facts.invocation)):
         return ""
     match last.how:

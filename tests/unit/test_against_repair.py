@@ -89,7 +89,9 @@ def test_what_was_put_away_is_not_started_by_a_repair() -> None:
     rested = replace(DOWN, active_state=ActiveState.INACTIVE)
     assert _next(replace(DOWN, load_state=LoadState.MASKED)) == Engage("it is masked")
     disabled = replace(DOWN, unit_file_state="disabled", wanted=False)
-    assert _next(disabled) == Engage("it is disabled, and nothing wants it")
+    assert _next(disabled) == Engage("it is disabled, and was not seen running")
+    # Started by hand and listed, it is meant to run as long as it does.
+    assert _next(disabled, Run(last=end(DOWN.invocation))) == Try(UNIT)
     assert _next(replace(disabled, wanted=True)) == Try(UNIT)
     asked = Run(last=end(DOWN.invocation, how=How.ASKED))
     assert _next(rested, asked) == Engage(
