@@ -137,9 +137,9 @@ def test_no_restart_where_one_would_reach_what_may_never_be_restarted(host: Host
     host.unit(bound, f"[Unit]\nPartOf={base}\n{alive}")
     host.unit(other, f"[Unit]\nPropagatesStopTo={along}\n{alive}")
     host.unit(along, alive)
-    host.settings(
-        f"{QUICK}repair: {{allow_restart: [{base}, {other}], never_restart: [{bound}]}}\n"
-    )
+    lists = f"allow_restart: [{base}, {other}], never_restart: [{bound}]"
+    budget = "budget: {unit: 4 per 1h, machine: 60 per 1min}"
+    host.settings(f"{QUICK}repair: {{{lists}, {budget}}}\n")
     host.run("systemctl", "start", base, other, bound, along)
     for unit, reached in ((base, bound), (other, along)):
         kill(host, unit)
