@@ -60,6 +60,8 @@ from healthd.store.store import Store
 
 log = logging.getLogger("healthd")
 
+READ_FROM_SYSTEMD = (f"{Aspect.LIVENESS}:", f"{Aspect.HEARTBEAT}:")
+
 
 class Daemon:
     """What lives as long as the process. *group* owns all of its tasks."""
@@ -200,7 +202,7 @@ class Daemon:
             self.looks.begin(key, asked=True)
         elif key == NETWORK:
             self.network.look()
-        elif self.session is not None and key.startswith(f"{Aspect.LIVENESS}:"):
+        elif self.session is not None and key.startswith(READ_FROM_SYSTEMD):
             self.session.units.read_soon(story.name, asked=True)
 
     def resolve(self, unit: str) -> UnitName:
@@ -319,7 +321,7 @@ class Daemon:
             self.looks.begin(key)
         elif key == NETWORK:
             self.network.look()
-        elif self.session is not None and key.startswith(f"{Aspect.LIVENESS}:"):
+        elif self.session is not None and key.startswith(READ_FROM_SYSTEMD):
             self.session.units.read_soon(story.name, due=True)
 
     def _policy_for(self, by: str) -> Policy:

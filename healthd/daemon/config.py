@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from healthd.daemon.naming import Naming
 from healthd.daemon.rendered import rendered
 from healthd.model import (
+    READ_KINDS,
     Aspect,
     Check,
     CheckKey,
@@ -19,6 +20,7 @@ from healthd.model import (
     UnitName,
 )
 from healthd.settings.faults import Faults
+from healthd.settings.heartbeats import heartbeat_check
 from healthd.settings.load import fallback, load
 
 
@@ -68,7 +70,8 @@ class Config:
         return tuple(sorted(set(self.settings.allow_restart) - self.may_be_asked_for()))
 
     def declared(self) -> dict[CheckKey, DeclaredCheck]:
-        return {d.check.key: d for d in self.settings.checks()}
+        """The checks whose looks are made, not read from systemd."""
+        return {d.check.key: d for d in self.settings.checks() if d.check.kind not in READ_KINDS}
 
     def naming(self) -> Naming:
         return self._naming
@@ -88,6 +91,7 @@ class Config:
             names=settings.named_units(),
             declared=frozenset({*checks, *listed, *needs, *repairs}),
             liveness=self._liveness,
+            heartbeat=self._heartbeat,
             ignored=settings.ignored,
         )
 
@@ -101,6 +105,12 @@ class Config:
             declared=declared,
             needs=self.settings.unit(unit).needs,
         )
+
+    def _heartbeat(self, timer: UnitName) -> Check:
+        for declared in self._naming.checks.get(timer, ()):
+            if declared.aspect is Aspect.HEARTBEAT:
+                return declared
+        return heartbeat_check(timer, needs=self.settings.unit(timer).needs, said=False)
 
     def _in_force(self, listed: Iterable[str]) -> set[str]:
         return set(listed) if self._rendered is None else set(listed) & self._rendered

@@ -46,7 +46,7 @@ from healthd.model import (
     UnitFacts,
     Withdraw,
 )
-from healthd.repairs import restart_unit
+from healthd.repairs.kinds import REPAIRERS
 from healthd.repairs.restart_unit import RepairResult
 from healthd.store.records import Batch
 from healthd.store.store import Store
@@ -217,7 +217,8 @@ class Effects:
                 return ""
             return next((f"{u} is {w}" for u in (story, *units) if (w := self._held(u))), "")
 
-        return await restart_unit.repair(attempt.unit, policy, systemd, effect.judged, held)
+        repair = REPAIRERS[attempt.repairer]
+        return await repair(attempt.unit, policy, systemd, effect.judged, held)
 
     async def _evidence(self, effect: TakeEvidence, facts: UnitFacts | None) -> None:
         """Result and exit status as they were when the incident opened; the log by invocation."""

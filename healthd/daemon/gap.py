@@ -1,4 +1,4 @@
-"""What happened to a unit while nobody looked: healthd was away, or deaf. The journal is asked."""
+"""What happened to a unit, or to the job of a timer, while nobody looked: the journal is asked."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from msgspec.structs import replace
 
 from healthd.errors import HealthdError
 from healthd.host import journal
+from healthd.host.journal_runs import runs_of
+from healthd.judge.ledger import dated, unseen_runs
 from healthd.judge.run import DAY_US, crash_before_stop, gap_end, unheard_ends, unseen_end
-from healthd.model import Began, Ended, JobStop, Now, Run, UnitFacts
+from healthd.model import Began, Ended, JobRun, JobStop, Ledger, Now, Run, UnitFacts
 
 log = logging.getLogger(__name__)
 
 _JOURNAL_LIMIT_S = 5.0
+# Of a job never seen before, the journal is asked for so long: a monthly one ran in it.
+_FIRST_LOOK_US = 32 * DAY_US
 
 Asked = ParamSpec("Asked")
 Answer = TypeVar("Answer")
@@ -36,6 +40,14 @@ async def bridged(run: Run, facts: UnitFacts, now: Now) -> tuple[Ended | Began, 
         began = Began(facts.invocation, started_us, n_restarts=facts.n_restarts)
         events.append(replace(began, unheard_us=unheard_us))
     return tuple(events)
+
+
+async def runs_meanwhile(ledger: Ledger, job: UnitFacts, now: Now) -> tuple[JobRun, ...]:
+    """The runs of a timer's job that ended meanwhile, oldest first."""
+    since_at = ledger.last.at if ledger.last else now.wall_at - _FIRST_LOOK_US
+    oneshot = job.service_type == "oneshot"
+    written = await _read(runs_of, job.id, since_at, oneshot=oneshot) or ()
+    return tuple(dated(run, now) for run in unseen_runs(ledger, job, written))
 
 
 async def _restarts_written(run: Run, facts: UnitFacts, now: Now) -> tuple[int, ...]:

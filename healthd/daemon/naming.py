@@ -21,11 +21,12 @@ class Naming(Struct, frozen=True):
 
     *checks*: the declared ones by the name they are declared under. *names*: every unit that a
     setting names. *declared*: those of them that are meant to run for it. *liveness*: the liveness
-    check of a unit. *ignored*: why a unit is not judged, or "".
+    check of a unit; *heartbeat*: that of a timer. *ignored*: why a unit is not judged, or "".
     """
 
     checks: dict[UnitName, tuple[Check, ...]]
     names: frozenset[UnitName]
     declared: frozenset[UnitName]
     liveness: Liveness
+    heartbeat: Callable[[UnitName], Check]
     ignored: Callable[[str], str]

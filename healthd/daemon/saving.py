@@ -219,4 +219,5 @@ def _lasting(story: Story) -> tuple[object, ...]:
         story.restarts_us,
         story.closed,
         story.held,
+        story.ledger,
     )

@@ -19,10 +19,11 @@ from healthd.daemon.naming import Naming
 from healthd.daemon.package_runs import PackageRuns
 from healthd.daemon.reads import Reads, Spawn
 from healthd.daemon.stopping import MachineStop
+from healthd.daemon.timers import Timers, is_timer
 from healthd.daemon.transients import Transients
 from healthd.daemon.vigil import Cause, Vigil
 from healthd.errors import HealthdError
-from healthd.host.systemd import Systemd, UnitRow
+from healthd.host.systemd import Systemd, UnitRow, shows
 from healthd.host.unit_facts import merge
 from healthd.judge.endings import Endings
 from healthd.judge.watched import is_watched, may_be_watched
@@ -75,6 +76,9 @@ class Units:
         self._reads = Reads(systemd, spawn, self._was_read, self._miss)
         self._package_runs = PackageRuns(inbox, stories, spawn)
         self._transients = Transients(systemd, inbox, stories, naming, spawn)
+        self._timers = Timers(
+            *(systemd, inbox, stories, clock, naming, spawn, self._endings, self._miss)
+        )
         self._no_check: set[str] = set()
         #: The loaded units that are not judged because a list or a setting says so.
         self.ignored: tuple[str, ...] = ()
@@ -116,6 +120,7 @@ class Units:
     async def settings_changed(self) -> None:
         """Look at everything again with what the settings say now."""
         self._no_check.clear()
+        self._timers.rouse()
         await self.reconcile()
 
     async def reconcile(self) -> None:
@@ -144,10 +149,12 @@ class Units:
         absent = self._expected() - loaded.keys()
         others = await self._systemd.list_by_names(tuple(absent)) if absent else ()
         named = self._naming().names
-        looked_at = [r for r in loaded.values() if may_be_watched(r.name) or r.name in named]
+        ours = [row for row in loaded.values() if not is_timer(row.name)]
+        looked_at = [r for r in ours if may_be_watched(r.name) or r.name in named]
         unknown = {row.name for row in looked_at} - self._no_check
         # Before they are read: what happens between the two would be told to nobody.
-        await self._systemd.watch({*self._facts, *unknown, *absent})
+        timers = self._timers.followed(loaded)
+        await self._systemd.watch({*self._facts, *unknown, *absent, *timers})
         async with asyncio.TaskGroup() as group:
             for row in looked_at:
                 group.create_task(self._compare(row, loaded, anew=anew))
@@ -156,17 +163,24 @@ class Units:
             # systemd answers about an alias under the unit's own name.
             for name in absent & named - {row.name for row in others}:
                 group.create_task(self._adopt(name))
-        await self._systemd.watch(self._facts)
+        if anew:
+            self._timers.rouse()
+        await self._timers.take(loaded)
+        await self._systemd.watch({*self._facts, *self._timers.followed({})})
+        self._timers.meet_jobs(timers)
         await self._transients.take(loaded.values())
         self.ignored = self._ignored(loaded.values())
 
     def read_soon(self, unit: str, *, due: bool = False, asked: bool = False) -> None:
         """Read a unit again."""
+        if is_timer(unit):
+            self._timers.read_soon(unit, due=due, asked=asked)
+            return
         self._reads.soon(unit, due=due, asked=asked)
 
     def _expected(self) -> set[str]:
         stories = {n for n, s in self._stories.items() if s.facts or may_be_watched(n)}
-        return stories | set(self._naming().names)
+        return {n for n in stories | self._naming().names if not is_timer(n)}
 
     async def _ask_state(self) -> None:
         """A stop or a rescue mode whose signal was never heard, and the end of either."""
@@ -189,7 +203,7 @@ class Units:
             self._no_check.add(row.name)
             self._drop(row.name)
             return
-        if known is not None and _same(known, row) and not anew:
+        if known is not None and shows(row, known) and not anew:
             self._inbox.put(row.name, UnitSeen(known, fresh=True, due=True))
             self._declare(known)
             return
@@ -304,10 +318,12 @@ class Units:
                 self._rousing.set()
             return
         self._transients.heard(signal)
+        self._timers.heard(signal)
         now = self._clock.now()
         for unit, event in self._endings.feed(signal, now):
             self._inbox.put(unit, event)
             self._package_runs.heard(unit, event)
+            self._timers.told(unit, event)
             if unit in self._facts and not isinstance(signal, UnitChanged):
                 self._inbox.put(unit, UnitSeen(self._facts[unit]))
         match signal:
@@ -348,19 +364,12 @@ class Units:
     def _rouse(self) -> None:
         """What a unit is may have changed: all of them are asked again soon."""
         self._no_check.clear()
+        self._timers.rouse()
         self._rousing.set()
 
     def _meet(self, unit: str) -> None:
         """A job of a unit that we do not know has ended: it was not loaded before."""
+        if self._timers.follows(unit) and not is_timer(unit):
+            return
         if may_be_watched(unit) and unit not in self._facts and unit not in self._no_check:
             self._rousing.set()
-
-
-def _same(facts: UnitFacts, row: UnitRow) -> bool:
-    """Whether a line of the listing shows what we know."""
-    return (
-        facts.load_state is row.load_state
-        and facts.active_state is row.active_state
-        and facts.sub_state == row.sub_state
-        and facts.job == row.job
-    )

@@ -148,6 +148,27 @@ def last_incident() -> int:
         return max(numbers)
 
 
+def entries_of(unit: str, kinds: Iterable[str], since_at: int) -> tuple[Entry, ...]:
+    """PID 1's entries of these kinds about *unit*, oldest first, since a wall instant."""
+    with _reader() as reader:
+        reader.add_match(_PID="1")
+        reader.add_match(UNIT=unit)
+        for kind in kinds:
+            reader.add_match(MESSAGE_ID=kind)
+        reader.seek_realtime(since_at / SECOND_US)
+        return tuple(_entries(reader))
+
+
+def said(entry: Entry, field: str) -> str:
+    """What a field of *entry* holds, "" = nothing."""
+    return _text(entry.get(field))
+
+
+def written_at(entry: Entry) -> int:
+    """The wall instant of *entry*."""
+    return _time(entry)
+
+
 def lines_of(invocation: str, unit: str, limit: int = 20) -> tuple[str, ...]:
     """The last lines of *invocation* and what PID 1 said of it, oldest first; private.
 

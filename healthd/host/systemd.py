@@ -15,6 +15,7 @@ from healthd.errors import HealthdError
 from healthd.host.jobs import Jobs
 from healthd.host.manager import Manager, new_owner
 from healthd.host.matches import Matches
+from healthd.host.timer_facts import decode_timer
 from healthd.host.unit_facts import (
     RELATIONS,
     active_state,
@@ -34,6 +35,7 @@ from healthd.model import (
     OwnerChanged,
     Reloading,
     SystemdSignal,
+    TimerFacts,
     UnitFacts,
     UnitName,
     UnitNew,
@@ -118,7 +120,19 @@ class Systemd:
 
         *known*, lines of a listing taken just now by name, saves a question about other units.
         """
-        properties = await self._properties(unit, "")
+        return await self._facts(await self._properties(unit, ""), known)
+
+    async def read_timer(
+        self, timer: str, known: Mapping[str, UnitRow] | None = None
+    ) -> tuple[UnitFacts, TimerFacts]:
+        """The same of a timer, and what is a timer's own; its job is another unit."""
+        properties = await self._properties(timer, "")
+        found = decode_timer(properties, self._offset_us())
+        return await self._facts(properties, known), found
+
+    async def _facts(
+        self, properties: Mapping[str, object], known: Mapping[str, UnitRow] | None
+    ) -> UnitFacts:
         facts = decode(properties, self._offset_us())
         triggers = names(properties.get("TriggeredBy"))
         wanters = [n for n in related(properties, WANTERS) if not n.endswith(NO_WANTERS)]
@@ -267,6 +281,16 @@ def rows(listing: object) -> tuple[UnitRow, ...]:
                 )
             )
     return tuple(found)
+
+
+def shows(row: UnitRow, facts: UnitFacts) -> bool:
+    """Whether a line of the listing shows what is known."""
+    return (
+        facts.load_state is row.load_state
+        and facts.active_state is row.active_state
+        and facts.sub_state == row.sub_state
+        and facts.job == row.job
+    )
 
 
 def _is(row: UnitRow | None, states: tuple[ActiveState, ...]) -> bool:

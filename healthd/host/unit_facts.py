@@ -23,7 +23,7 @@ INFINITY = 2**64 - 1
 # Every service conflicts with it, and it is active only when all is over.
 END_OF_ALL = "shutdown.target"
 #: The interfaces whose changes tell how a watched unit is.
-INTERFACES = ("Unit", "Service", "Mount", "Swap", "Socket", "Path", "Automount")
+INTERFACES = ("Unit", "Service", "Mount", "Swap", "Socket", "Path", "Automount", "Timer")
 MACHINE_ACTIONS = ("StartLimitAction", "FailureAction", "SuccessAction", "JobTimeoutAction")
 
 # Ours ← systemd's, by kind of value; what is put together from several properties stands below.

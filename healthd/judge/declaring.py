@@ -9,6 +9,7 @@ from healthd.judge.incident import close
 from healthd.judge.telling import closed
 from healthd.judge.turn import Turn
 from healthd.model import (
+    READ_KINDS,
     SECOND_US,
     Check,
     Closing,
@@ -39,7 +40,8 @@ def declared(turn: Turn, event: Declared) -> None:
         if watch.check.key not in keys:
             _gone(turn, watch)
     for check in event.checks:
-        if check.kind != "unit" and (check.key not in known or known[check.key].check != check):
+        new = check.key not in known or known[check.key].check != check
+        if new and check.kind not in READ_KINDS:
             turn.effects.append(LookAt(check.key, first_look(check, turn.scene)))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from zlib import crc32
 
-from healthd.model import Idle, Incident, Now, Phase, Reason, State, Watch
+from healthd.model import READ_KINDS, Idle, Incident, Now, Phase, Reason, State, Watch
 
 #: Kinds that something calls for: systemd's signals, or a remote check that fails.
-_CALLED = frozenset({"unit", "network"})
+_CALLED = frozenset({*READ_KINDS, "network"})
 
 
 def next_due(watch: Watch, incident: Incident | None, now: Now, until_us: int) -> int:

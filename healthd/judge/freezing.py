@@ -13,6 +13,7 @@ from healthd.judge.due import on_grid
 from healthd.judge.turn import Turn
 from healthd.model import (
     MINUTE_US,
+    READ_KINDS,
     Change,
     Idle,
     Incident,
@@ -56,7 +57,7 @@ def thawed(turn: Turn, away_us: int) -> None:
             )
         )
         # The reconcile reads every unit anew.
-        if watch.check.kind != "unit":
+        if watch.check.kind not in READ_KINDS:
             within_us = min(rules.every_us, _SPREAD_US)
             at_us = on_grid(watch.check.key, within_us, now_us)
             turn.effects.append(LookAt(watch.check.key, at_us))

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from healthd.judge import found, telling
+from healthd.judge import beats, found, telling
 from healthd.judge import run as runs
 from healthd.judge.declaring import declared, first_look
 from healthd.judge.freezing import froze, skip_gap, thawed
@@ -23,6 +23,7 @@ from healthd.judge.recording import give_up_on_pending, repair_finished, restart
 from healthd.judge.turn import Turn
 from healthd.judge.watched import is_service
 from healthd.model import (
+    READ_KINDS,
     Began,
     Closing,
     Declared,
@@ -34,6 +35,7 @@ from healthd.model import (
     Froze,
     HoldsChanged,
     Idle,
+    JobRan,
     LinkSeen,
     Look,
     LookAt,
@@ -49,6 +51,7 @@ from healthd.model import (
     State,
     Story,
     Thawed,
+    TimerSeen,
     UnitFacts,
     UnitName,
     UnitSeen,
@@ -88,9 +91,9 @@ def _take_in(turn: Turn, event: Event) -> None:
     match event:
         case Looked():
             _looked(turn, event)
-        case UnitSeen():
-            _unit_seen(turn, event)
-        case Ended() | Began():
+        case UnitSeen() | TimerSeen():
+            _read(turn, event)
+        case Ended() | Began() | JobRan():
             _lived(turn, event)
         case RestartAsked():
             restart_asked(turn, event)
@@ -112,14 +115,40 @@ def _take_in(turn: Turn, event: Event) -> None:
             assert_never(event)
 
 
+def _read(turn: Turn, event: UnitSeen | TimerSeen) -> None:
+    _watched_from_now_on(turn)
+    match event:
+        case UnitSeen():
+            _unit_seen(turn, event)
+        case TimerSeen():
+            beats.timer_seen(turn, event)
+
+
+def _lived(turn: Turn, event: Ended | Began | JobRan) -> None:
+    """The unit, or a timer's job, began or ended a run."""
+    now, story = turn.scene.now, turn.story
+    match event:
+        case Ended(end=end):
+            own = end if is_service(story.name) else runs.of_a_resource(end)
+            turn.story = replace(story, run=runs.ended(story.run, own, now))
+            if end.in_package_run:
+                _look_again(turn)
+        case Began():
+            turn.story = replace(story, run=runs.began(story.run, event, now))
+        case JobRan():
+            beats.job_ran(turn, event)
+
+
 def _paused(turn: Turn, event: Woken | Froze | Thawed) -> None:
     match event:
         case Woken():
             _woken(turn, event)
+            beats.paused(turn, event)
         case Froze():
             froze(turn)
         case Thawed():
             thawed(turn, event.away_us)
+            beats.paused(turn, event)
 
 
 def _around_it(turn: Turn, event: LinkSeen | ProviderMoved | PackageRunOver) -> None:
@@ -144,17 +173,6 @@ def _follow_holds(turn: Turn) -> None:
     for watch in turn.story.watches:
         if watch.present:
             take(turn, watch, Look(Outcome.NOT_JUDGED, Reason.HELD, held))
-
-
-def _lived(turn: Turn, event: Ended | Began) -> None:
-    story, now = turn.story, turn.scene.now
-    if isinstance(event, Began):
-        turn.story = replace(story, run=runs.began(story.run, event, now))
-        return
-    end = event.end if is_service(story.name) else runs.of_a_resource(event.end)
-    turn.story = replace(story, run=runs.ended(story.run, end, now))
-    if end.in_package_run:
-        _look_again(turn)
 
 
 def _package_run_over(turn: Turn) -> None:
@@ -208,7 +226,6 @@ def _of_this_invocation(watch: Watch, facts: UnitFacts) -> Watch:
 
 
 def _unit_seen(turn: Turn, event: UnitSeen) -> None:
-    _watched_from_now_on(turn)
     watch = liveness_of(turn.story)
     story, facts, now = turn.story, event.facts, turn.scene.now
     if watch is None:
@@ -287,7 +304,7 @@ def _woken(turn: Turn, event: Woken) -> None:
     if not event.same_boot:
         _gone_over_the_boot(turn)
     for watch in turn.story.watches:
-        if watch.check.kind != "unit":
+        if watch.check.kind not in READ_KINDS:
             turn.effects.append(LookAt(watch.check.key, first_look(watch.check, turn.scene)))
 
 

@@ -18,12 +18,14 @@ from healthd.judge.network import way_of
 from healthd.judge.providers import open_incident_of
 from healthd.judge.recording import make_attempt
 from healthd.judge.repairing import Engage, Try, Wait, next_step, pending
+from healthd.judge.rerunning import next_rerun
 from healthd.judge.telling import again_if_due, closed, engage
 from healthd.judge.trail import noted
 from healthd.judge.turn import Turn
 from healthd.judge.verdict import LOOKS_KEPT, Standing, remember, verdict, waits_on
 from healthd.judge.waiting import Waiting, as_its_unit, named, waiting
 from healthd.model import (
+    NO_GRACE,
     Aspect,
     Change,
     Idle,
@@ -95,7 +97,7 @@ def _is_apart(turn: Turn, watch: Watch) -> bool:
 
 def _in_grace(turn: Turn, watch: Watch) -> bool:
     """Whether a failing look says only that the unit is coming up, or is being restarted."""
-    if watch.check.aspect is Aspect.LIVENESS:
+    if watch.check.aspect in NO_GRACE:
         return False
     return turn.scene.now.steady_us < watch.grace_until_us or pending(turn.story) is not None
 
@@ -184,8 +186,13 @@ def _opened(turn: Turn, watch: Watch, look: Look) -> Incident:
     incident = open_incident(scene.next_incident, watch, turn.story.closed, remedy, scene.now)
     turn.put_incident(incident, Change.OPENED)
     last = turn.story.run.last
+    unit = watch.check.unit
     invocation = last.invocation if last else facts.invocation if facts else ""
-    turn.effects.append(TakeEvidence(incident.id, watch.check.unit, invocation, look.private))
+    if watch.check.aspect is Aspect.HEARTBEAT and turn.story.job is not None:
+        # What failed is the job; the timer only started it.
+        unit, run = turn.story.job.id, turn.story.ledger.last
+        invocation = run.invocation if run else turn.story.job.invocation
+    turn.effects.append(TakeEvidence(incident.id, unit, invocation, look.private))
     return incident
 
 
@@ -200,7 +207,9 @@ def _stepped(turn: Turn, incident: Incident, watch: Watch, *, counts: bool) -> I
 
 
 def _act(turn: Turn, incident: Incident, watch: Watch) -> int:
-    match next_step(turn.story, incident, watch, turn.scene):
+    of_timer = watch.check.aspect is Aspect.HEARTBEAT
+    decide = next_rerun if of_timer else next_step
+    match decide(turn.story, incident, watch, turn.scene):
         case Wait(until_us=until_us):
             return until_us
         case Engage(why=why):

@@ -6,11 +6,12 @@ from msgspec.structs import replace
 
 from healthd.judge.incident import is_open, was_engaged
 from healthd.judge.providers import liveness_of, taken_along
-from healthd.judge.repairing import HEALTHD, NO_RETRY, counted, pending
+from healthd.judge.repairing import HEALTHD, NO_RETRY, RERUN, RESTART, counted, pending
 from healthd.judge.telling import engage
 from healthd.judge.turn import Turn
 from healthd.model import (
     HOUR_US,
+    NO_GRACE,
     Aspect,
     Attempt,
     AttemptResult,
@@ -46,7 +47,7 @@ def _await_effect(turn: Turn, watch: Watch, now_us: int) -> None:
         return
     verdict = replace(watch.verdict, reason=Reason.REPAIRING, since_at=turn.scene.now.wall_at)
     grace_until_us = watch.grace_until_us
-    if watch.check.aspect is not Aspect.LIVENESS:
+    if watch.check.aspect not in NO_GRACE:
         grace_until_us = now_us + watch.check.rules.grace_us
     turn.put_watch(replace(watch, verdict=verdict, grace_until_us=grace_until_us))
 
@@ -62,17 +63,18 @@ def restart_asked(turn: Turn, event: RestartAsked) -> None:
 
 def _begin(turn: Turn, unit: UnitName, by: str, key: CheckKey) -> Attempt:
     now = turn.scene.now
+    reruns = key.startswith(f"{Aspect.HEARTBEAT}:")
     attempt = Attempt(
         id=turn.scene.next_attempt,
         at=now.wall_at,
         at_us=now.steady_us,
-        repairer="restart-unit",
+        repairer=RERUN if reruns else RESTART,
         by=by,
         unit=unit,
         along=taken_along(unit, turn.scene.stories),
     )
     _record(turn, attempt)
-    facts = turn.story.facts
+    facts = turn.story.job if reruns else turn.story.facts
     own = by == HEALTHD and facts is not None and facts.id == unit
     turn.effects.append(Repair(attempt, key, facts if own else None))
     return attempt
@@ -113,7 +115,7 @@ def _give_time(turn: Turn) -> None:
     now_us = turn.scene.now.steady_us
     for watch in turn.story.watches:
         judging = watch.verdict.reason is Reason.REPAIRING
-        if judging and watch.check.aspect is not Aspect.LIVENESS:
+        if judging and watch.check.aspect not in NO_GRACE:
             until_us = max(watch.grace_until_us, now_us + watch.check.rules.grace_us)
             turn.put_watch(replace(watch, grace_until_us=until_us))
 

@@ -30,6 +30,8 @@ from healthd.model import (
 
 _REPAIRED = frozenset({Aspect.LIVENESS, Aspect.READINESS, Aspect.FUNCTION})
 HEALTHD = "healthd"
+# The repairers, by the names of the family's table (repairs/kinds.py).
+RESTART, RERUN = "restart-unit", "rerun"
 NO_RETRY = "the repair said that no retry can help"
 
 
@@ -73,10 +75,10 @@ def next_step(story: Story, incident: Incident, watch: Watch, scene: Scene) -> S
         _not_ours(watch, target, scene)
         or _tried_enough(story, own, incident, scene)
         or _systemd_at_work(story.facts, watch)
-        or _harmful(story.facts)
-        or _against_intent(story, watch, scene)
-        or _held(target, scene)
-        or _budget_spent(story, scene)
+        or harmful(story.facts)
+        or against_intent(story, watch, scene)
+        or held_by_somebody(target, scene)
+        or budget_spent(story, scene)
         or _too_early(story, own, watch, scene)
         or Try(target)
     )
@@ -142,7 +144,7 @@ def _systemd_at_work(facts: UnitFacts | None, watch: Watch) -> Step | None:
     return Wait("systemd has a job for the unit") if facts.job else None
 
 
-def _harmful(facts: UnitFacts | None) -> Engage | None:
+def harmful(facts: UnitFacts | None) -> Engage | None:
     if facts is None:
         return None
     if facts.active_foes:
@@ -154,7 +156,7 @@ def _harmful(facts: UnitFacts | None) -> Engage | None:
     return None
 
 
-def _against_intent(story: Story, watch: Watch, scene: Scene) -> Engage | None:
+def against_intent(story: Story, watch: Watch, scene: Scene) -> Engage | None:
     """Somebody took the unit down on purpose, or what a start of it would pull in."""
     taken = _put_away(story)
     if taken:
@@ -163,7 +165,7 @@ def _against_intent(story: Story, watch: Watch, scene: Scene) -> Engage | None:
     return Engage(f"{stopped}, which it needs, was stopped") if stopped else None
 
 
-def _held(target: UnitName, scene: Scene) -> Engage | None:
+def held_by_somebody(target: UnitName, scene: Scene) -> Engage | None:
     """Whoever holds a unit must not have it restarted under their hands, by whatever way."""
     if not scene.held:
         return None
@@ -196,7 +198,7 @@ def _put_away(story: Story) -> str:
             return ""
 
 
-def _budget_spent(story: Story, scene: Scene) -> Engage | None:
+def budget_spent(story: Story, scene: Scene) -> Engage | None:
     now_us = scene.now.steady_us
     unit, machine = scene.policy.unit_budget, scene.policy.machine_budget
     if within(story.restarts_us, unit, now_us) >= unit.count:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from healthd.judge import wording
+from healthd.judge import heartbeat, wording
 from healthd.judge.incident import is_open, may_reopen, notice_stands
 from healthd.judge.providers import stopped_need
 from healthd.model import (
+    Aspect,
     AttemptResult,
     Change,
     CheckKey,
@@ -82,6 +83,8 @@ class Turn:
     def remedy(self, watch: Watch) -> str:
         """The command that would put *watch* right: first what it needs, if that was stopped."""
         stopped = stopped_need(self.story, watch, self.scene.stories)
+        if watch.check.aspect is Aspect.HEARTBEAT and not stopped:
+            return heartbeat.remedy(self.story)
         return wording.remedy(watch.check, self.story.facts, stopped)
 
     def publish(self, key: CheckKey, old: Verdict | None) -> None:

@@ -162,9 +162,9 @@ def remedy(check: Check, facts: UnitFacts | None, stopped: str = "") -> str:
     *stopped*: the unit it needs and that somebody stopped, or "".
     """
     if stopped:
-        return f"systemctl start {_quoted(stopped)}"
+        return start(stopped)
     if check.repair_unit:
-        return f"systemctl start {_quoted(check.repair_unit)}"
+        return start(check.repair_unit)
     if check.key == NETWORK:
         return REMEDY
     if not check.unit:
@@ -180,6 +180,11 @@ def remedy(check: Check, facts: UnitFacts | None, stopped: str = "") -> str:
         # A start would be refused until the interval has passed.
         return f"systemctl reset-failed {unit} && systemctl {verb} {unit}"
     return f"systemctl {verb} {unit}"
+
+
+def start(unit: str) -> str:
+    """The command that starts *unit*."""
+    return f"systemctl start {_quoted(unit)}"
 
 
 def _limited_for_long(facts: UnitFacts) -> bool:

@@ -4,12 +4,15 @@ Imports the standard library and msgspec only.
 """
 
 from healthd.model.checks import (
+    HEARTBEAT_RULES,
+    READ_KINDS,
     UNIT_RULES,
     Check,
     DeclaredCheck,
     Endpoint,
     ExecProtocol,
     ExecSpec,
+    HeartbeatSpec,
     HttpSpec,
     Look,
     Observed,
@@ -40,6 +43,7 @@ from healthd.model.events import (
     FoundTold,
     Froze,
     HoldsChanged,
+    JobRan,
     LinkSeen,
     Looked,
     PackageRunOver,
@@ -47,6 +51,7 @@ from healthd.model.events import (
     RepairFinished,
     RestartAsked,
     Thawed,
+    TimerSeen,
     UnitSeen,
     Woken,
 )
@@ -78,10 +83,12 @@ from healthd.model.signals import (
     UnitRemoved,
 )
 from healthd.model.story import NEVER_RESTART, Budget, CrashLoop, Now, Policy, Scene, Story, Watch
+from healthd.model.timers import Announced, JobRun, Ledger, RunResult, TimerFacts
 from healthd.model.units import ActiveState, End, How, LoadState, Run, UnitFacts
 from healthd.model.words import (
     HOUR_US,
     MINUTE_US,
+    NO_GRACE,
     SECOND_US,
     Aspect,
     AttemptId,
@@ -105,12 +112,16 @@ from healthd.model.words import (
 __all__ = [
     "GAPS_KEPT",
     "GAP_FROM_US",
+    "HEARTBEAT_RULES",
     "HOUR_US",
     "MINUTE_US",
     "NEVER_RESTART",
+    "NO_GRACE",
+    "READ_KINDS",
     "SECOND_US",
     "UNIT_RULES",
     "ActiveState",
+    "Announced",
     "Aspect",
     "Attempt",
     "AttemptId",
@@ -142,6 +153,7 @@ __all__ = [
     "FoundTold",
     "Froze",
     "Gap",
+    "HeartbeatSpec",
     "Hold",
     "HoldId",
     "HoldRow",
@@ -154,8 +166,11 @@ __all__ = [
     "IncidentRow",
     "IncidentStep",
     "JobNew",
+    "JobRan",
     "JobRemoved",
+    "JobRun",
     "JobStop",
+    "Ledger",
     "Link",
     "LinkSeen",
     "LoadState",
@@ -184,6 +199,7 @@ __all__ = [
     "RestartAsked",
     "Rules",
     "Run",
+    "RunResult",
     "Scene",
     "Spec",
     "State",
@@ -195,6 +211,8 @@ __all__ = [
     "Telling",
     "TellingRow",
     "Thawed",
+    "TimerFacts",
+    "TimerSeen",
     "UnitChanged",
     "UnitFacts",
     "UnitFilesChanged",

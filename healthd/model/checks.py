@@ -35,12 +35,17 @@ class Rules(Struct, frozen=True):
 
 UNIT_RULES = Rules(every_us=5 * MINUTE_US, after=2, retry_us=5 * SECOND_US)
 
+# A second look at the same end shows that systemd still says so; another run may be a day away.
+# One run that went well is all that an incident waits for.
+HEARTBEAT_RULES = Rules(every_us=5 * MINUTE_US, after=2, retry_us=5 * SECOND_US, settle=1)
+
 
 class Check(Struct, frozen=True):
     """One thing that is looked at. *unit* is "" for checks that belong to no unit.
 
     *needs*: the units that its health depends on besides those that systemd says; empty = none at
-    all, not even systemd's; None = nothing was said.
+    all, not even systemd's; None = nothing was said. *within_us*: a heartbeat's job succeeds at
+    least this often, 0 = nothing was said.
     """
 
     key: CheckKey
@@ -52,6 +57,11 @@ class Check(Struct, frozen=True):
     repair_unit: UnitName = UnitName("")
     remote: bool = False
     needs: tuple[UnitName, ...] | None = None
+    within_us: int = 0
+
+
+#: Kinds whose looks are readings of systemd: its signals and the reconcile call for them.
+READ_KINDS = frozenset({"unit", "heartbeat"})
 
 
 class Look(Struct, frozen=True):
@@ -176,7 +186,11 @@ class ExecSpec(Struct, frozen=True):
     protocol: ExecProtocol = ExecProtocol.EXIT
 
 
-Spec = HttpSpec | TcpSpec | ExecSpec
+class HeartbeatSpec(Struct, frozen=True):
+    """A timer's job: what is asked of it stands in the check itself."""
+
+
+Spec = HttpSpec | TcpSpec | ExecSpec | HeartbeatSpec
 
 
 class DeclaredCheck(Struct, frozen=True):

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from healthd.model.checks import Check, Look
 from healthd.model.network import Link
+from healthd.model.timers import JobRun, TimerFacts
 from healthd.model.units import End, UnitFacts
 from healthd.model.words import AttemptId, AttemptResult, CheckKey, Edition, IncidentId
 
@@ -32,6 +33,28 @@ class UnitSeen(Struct, frozen=True, tag=True):
     fresh: bool = False
     due: bool = False
     asked: bool = False
+
+
+class TimerSeen(Struct, frozen=True, tag=True):
+    """systemd's facts of the story's timer, and of its job where they are known.
+
+    *fresh*, *due*, *asked*: as of UnitSeen. *anew*: systemd has read its units again, and what it
+    announced before says nothing any more.
+    """
+
+    facts: UnitFacts
+    timer: TimerFacts
+    job: UnitFacts | None = None
+    fresh: bool = False
+    due: bool = False
+    asked: bool = False
+    anew: bool = False
+
+
+class JobRan(Struct, frozen=True, tag=True):
+    """A run of the job of the story's timer ended."""
+
+    run: JobRun
 
 
 class Ended(Struct, frozen=True, tag=True):
@@ -133,6 +156,8 @@ class HoldsChanged(Struct, frozen=True, tag=True):
 Event = (
     Looked
     | UnitSeen
+    | TimerSeen
+    | JobRan
     | Ended
     | Began
     | RestartAsked

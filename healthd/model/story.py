@@ -9,6 +9,7 @@ from msgspec import Struct
 from healthd.model.checks import Check, Observed, Verdict
 from healthd.model.incidents import Attempt, Incident, PastIncident
 from healthd.model.network import Way
+from healthd.model.timers import Ledger, TimerFacts
 from healthd.model.units import Run, UnitFacts
 from healthd.model.words import (
     HOUR_US,
@@ -63,7 +64,7 @@ class Story(Struct, frozen=True):
     *name* is the unit's Id, or the check's key. *incidents* are the open ones and those closed less
     than 15 min ago. *attempts* are those of the present stretch in which any check has an open
     incident. *restarts_us*: our restarts in the last hour, for the budget. *held*: what a hold on
-    the unit says, "" = there is none.
+    the unit says, "" = there is none. *timer*, *job* and *ledger* are those of a timer's story.
     """
 
     name: str
@@ -75,6 +76,9 @@ class Story(Struct, frozen=True):
     restarts_us: tuple[int, ...] = ()
     closed: tuple[PastIncident, ...] = ()
     held: str = ""
+    timer: TimerFacts | None = None
+    job: UnitFacts | None = None
+    ledger: Ledger = Ledger()
 
 
 class Budget(Struct, frozen=True):

@@ -31,6 +31,10 @@ class Aspect(StrEnum):
     REPORTED = "reported"
 
 
+#: What systemd says of these is so at once: no grace after a start holds it back.
+NO_GRACE = frozenset({Aspect.LIVENESS, Aspect.HEARTBEAT})
+
+
 class State(StrEnum):
     """What healthd says of a check."""
 

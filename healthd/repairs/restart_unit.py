@@ -31,11 +31,14 @@ _RESULTS = {
 
 
 class RepairResult(Struct, frozen=True):
-    """How the call ended. *along*: the units that the restart took along."""
+    """How the call ended. *along*: the units that the restart took along. *slow*: the job goes on
+    in PID 1.
+    """
 
     result: AttemptResult
     detail: str
     along: tuple[str, ...] = ()
+    slow: bool = False
 
 
 class Tools(Protocol):
@@ -52,7 +55,8 @@ class Tools(Protocol):
     async def restart(self, unit: str, *, limit_s: float) -> str: ...
 
 
-def _nobody(_: tuple[str, ...]) -> str:
+def nobody(_: tuple[str, ...]) -> str:
+    """No hold is on any of these."""
     return ""
 
 
@@ -61,7 +65,7 @@ async def repair(
     policy: Policy,
     tools: Tools,
     judged: UnitFacts | None = None,
-    held: Callable[[tuple[str, ...]], str] = _nobody,
+    held: Callable[[tuple[str, ...]], str] = nobody,
 ) -> RepairResult:
     """Restart *unit* if everything still speaks for it, and wait for its job to end.
 
@@ -74,7 +78,8 @@ async def repair(
     try:
         return await _restart(unit, policy, tools, judged, held)
     except HealthdError as err:
-        return RepairResult(_RAISED.get(err.code, AttemptResult.FAILED), err.message)
+        result = _RAISED.get(err.code, AttemptResult.FAILED)
+        return RepairResult(result, err.message, slow=err.code == "job-slow")
 
 
 async def _restart(

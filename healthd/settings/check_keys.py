@@ -115,7 +115,7 @@ class CheckKeys(TimingKeys, frozen=True):
     http: HttpKeys | None = None
     tcp: TcpKeys | None = None
     exec: ExecKeys | None = None
-    heartbeat: Annotated[HeartbeatKeys | None, Trait.LATER] = None
+    heartbeat: HeartbeatKeys | None = None
     runtime: Annotated[RuntimeKeys | None, Trait.LATER] = None
     tool: Annotated[ToolKeys | None, Trait.LATER] = None
 

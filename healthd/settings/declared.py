@@ -11,6 +11,7 @@ from healthd.model import (
     DeclaredCheck,
     Endpoint,
     ExecSpec,
+    HeartbeatSpec,
     HttpSpec,
     Rules,
     Spec,
@@ -21,6 +22,7 @@ from healthd.settings.check_keys import KINDS, CheckKeys, ExecKeys, HttpKeys, Tc
 from healthd.settings.decode import readable
 from healthd.settings.endpoints import endpoints_of, find_endpoint, is_remote
 from healthd.settings.ground import Ground, Steps
+from healthd.settings.heartbeats import heartbeat_check, judge_heartbeat
 from healthd.settings.programs import judge_file, judge_program
 from healthd.settings.timespan import timespan_text
 from healthd.settings.timing import judge_timing, rules_of
@@ -52,8 +54,13 @@ def _checks_of(
         judge_timing(rules, steps, ground)
         _judge_repair(check, steps, ground)
         spec = _spec(check, steps, rules, endpoints, ground)
-        if spec is not None:
-            needs = _needs(own.needs if own else None, check.needs)
+        needs = _needs(own.needs if own else None, check.needs)
+        if check.heartbeat is not None and spec is not None:
+            judge_heartbeat(unit, steps, ground)
+            within_us = check.heartbeat.within or 0
+            made = heartbeat_check(UnitName(unit), within_us, needs, said=True)
+            yield DeclaredCheck(made, spec)
+        elif spec is not None:
             yield DeclaredCheck(_check(unit, check, rules, spec, needs), spec)
 
 
@@ -82,7 +89,7 @@ def _check(
         declared=True,
         repair_unit=UnitName(said.repair),
         needs=needs,
-        remote=not isinstance(spec, ExecSpec) and is_remote(spec.endpoint),
+        remote=isinstance(spec, HttpSpec | TcpSpec) and is_remote(spec.endpoint),
     )
 
 
@@ -94,6 +101,8 @@ def _kind(spec: Spec) -> str:
             return "tcp"
         case ExecSpec():
             return "exec"
+        case HeartbeatSpec():
+            return "heartbeat"
 
 
 def _judge_repair(check: CheckKeys, steps: Steps, ground: Ground) -> None:
@@ -123,7 +132,7 @@ def _spec(
         return _tcp(check.tcp, (*steps, "tcp"), endpoints, ground)
     if check.exec is not None:
         return _exec(check.exec, (*steps, "exec"), ground)
-    return None
+    return HeartbeatSpec() if check.heartbeat is not None else None
 
 
 def _http(

@@ -74,7 +74,8 @@ class Play:
     """One story with a clock that only the test moves.
 
     *delivers*: a channel takes each notice at once. *held*: what holds on units say. *frozen*: why
-    nothing is judged. *stories*: those of other units, by name.
+    nothing is judged. *stories*: those of other units, by name. *wall_ahead_us*: how far
+    the wall clock was set.
     """
 
     policy: Policy = LISTED
@@ -88,6 +89,7 @@ class Play:
     effects: list[Effect] = field(default_factory=list)
     machine_restarts_us: list[int] = field(default_factory=list)
     now_us: int = BEGIN_US
+    wall_ahead_us: int = 0
     incidents: int = 1
     attempts: int = 1
 
@@ -105,7 +107,7 @@ class Play:
     @property
     def now(self) -> Now:
         """The present instant."""
-        return Now(self.now_us, BEGIN_AT + self.now_us - BEGIN_US)
+        return Now(self.now_us, BEGIN_AT + self.now_us - BEGIN_US + self.wall_ahead_us)
 
     def put(self, event: Event) -> tuple[Effect, ...]:
         scene = Scene(

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from healthd.model import (
+    HEARTBEAT_RULES,
     HOUR_US,
     MINUTE_US,
     NEVER_RESTART,
@@ -90,7 +91,7 @@ def test_the_example_of_everything_holds(example: Reading) -> None:
 def test_the_example_says_what_is_not_built(example: Reading) -> None:
     """A key that is accepted and does nothing yet must say so."""
     assert [note.words.removesuffix(": not built yet") for note in example.notes] == [
-        *("credential", "heartbeat", "runtime", "tool", "host", "credentials"),
+        *("credential", "runtime", "tool", "host", "credentials"),
         *("diagnose_credentials", "owners", "channels", "mail", "webhook", "apprise"),
         *("alertmanager", "coverage"),
     ]
@@ -98,7 +99,7 @@ def test_the_example_says_what_is_not_built(example: Reading) -> None:
 
 def test_the_example_declares_its_checks(example: Reading) -> None:
     """Keys, kinds and specs as the rest of healthd will see them."""
-    web, admin, redis = example.settings.checks()
+    web, admin, redis, backup = example.settings.checks()
     assert (web.check.key, web.check.kind) == ("readiness:nginx.service", "http")
     assert web.check.repair_unit == "fix-web.service"
     assert web.spec == HttpSpec(
@@ -122,6 +123,8 @@ def test_the_example_declares_its_checks(example: Reading) -> None:
     )
     assert redis.check.declared
     assert redis.check.rules == Rules()
+    assert (backup.check.key, backup.check.kind) == ("heartbeat:backup.timer", "heartbeat")
+    assert (backup.check.within_us, backup.check.rules) == (26 * HOUR_US, HEARTBEAT_RULES)
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_a_signal_changes_what_it_names_and_nothing_else() -> None:
     assert after.result == "exit-code"
     assert after.names == before.names
     assert merge(before, "Service", {"NRestarts": 4}, OFFSET_US).n_restarts == 4
-    assert merge(before, "Timer", {"Result": "success"}, OFFSET_US) == before
+    assert merge(before, "Scope", {"Result": "success"}, OFFSET_US) == before
 
 
 def test_a_signal_keeps_the_lines_of_a_condition_until_it_is_met() -> None:

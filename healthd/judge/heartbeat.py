@@ -1,0 +1,264 @@
+"""Whether a scheduled job ran and succeeded, from what systemd says and what healthd has kept.
+
+Pure: no clock, no I/O, no logging. The paragraph "Heartbeats" of semantics.md as a table: the first
+row that matches answers. When the timer fired last (LastTriggerUSec) proves no run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from healthd.judge import liveness, resting
+from healthd.judge.ledger import late_from_us, runs
+from healthd.judge.life import DOWN, UP, restarts_by_itself
+from healthd.judge.sight import Sight, degraded, failing, grey, keep, ok
+from healthd.judge.wording import duration, end_in_words, start
+from healthd.model import (
+    HOUR_US,
+    How,
+    JobRun,
+    Ledger,
+    LoadState,
+    Look,
+    Outcome,
+    Reason,
+    RunResult,
+    Story,
+    TimerFacts,
+    UnitFacts,
+)
+
+# Three times the longest of its last runs is long, but never what took less than this.
+_LONG_US = HOUR_US
+
+_NO_JOB = (LoadState.NOT_FOUND, LoadState.BAD_SETTING, LoadState.ERROR, LoadState.MASKED)
+
+
+class Beat(Struct, frozen=True):
+    """One timer at one instant. *sight*: the timer as a unit; *within_us*: what is declared."""
+
+    sight: Sight
+    timer: TimerFacts
+    job: UnitFacts | None
+    ledger: Ledger
+    within_us: int = 0
+
+    @property
+    def now_us(self) -> int:
+        return self.sight.now.steady_us
+
+    @property
+    def runs(self) -> bool:
+        return runs(self.job)
+
+    def ago(self, run: JobRun) -> str:
+        return f"{duration(max(0, self.now_us - run.at_us))} ago"
+
+
+Row = Callable[[Beat], Look | None]
+
+
+def heartbeat(beat: Beat) -> Look:
+    """What one look at the timer and its job finds."""
+    look = next((found for row in ROWS if (found := row(beat)) is not None), _well(beat))
+    return look if look.until_us else replace(look, until_us=_next_change(beat))
+
+
+def dead(beat: Beat) -> Look | None:
+    """inactive though wanted → failing `overdue`, "the timer does not run" """
+    facts = beat.sight.facts
+    if facts.active_state not in DOWN:
+        return None
+    if facts.job:
+        return grey(Reason.STARTING, "its start is queued")
+    if not beat.sight.meant_to_run:
+        return grey(Reason.NOT_CONFIGURED, "nothing wants it")
+    if not facts.booted:
+        return grey(Reason.STARTING, "the boot is not finished")
+    why = "" if beat.timer.result == "success" else f": {end_in_words(facts)}"
+    return failing(Reason.OVERDUE, f"the timer does not run{why}")
+
+
+def taken_along(beat: Beat) -> Look | None:
+    """A timer that went with another unit is stopped for as long as that is down."""
+    last, facts = beat.sight.last, beat.sight.facts
+    if last is None or last.how is not How.TAKEN_ALONG or facts.active_state not in DOWN:
+        return None
+    provider = beat.sight.stories.get(last.by)
+    back = provider is None or provider.facts is None or provider.facts.active_state in UP
+    return None if back else grey(Reason.STOPPED, f"stopped along with {last.by}")
+
+
+def jobless(beat: Beat) -> Look | None:
+    """A timer whose job systemd cannot load starts nothing → yellow `configuration`"""
+    job = beat.job
+    if job is None or job.load_state not in _NO_JOB:
+        return None
+    return degraded(Reason.CONFIGURATION, f"its job {job.id} is {job.load_state.value}")
+
+
+def tried_again(beat: Beat) -> Look | None:
+    """The last end failed, and systemd restarts the job by itself: that run is not over."""
+    job, last = beat.job, beat.ledger.last
+    if job is None or last is None or last.result is not RunResult.FAILED:
+        return None
+    # NRestarts counts from the last start that was no automatic one.
+    again = restarts_by_itself(job.sub_state) or (beat.runs and job.n_restarts > 0)
+    return keep("systemd restarts the job by itself") if again else None
+
+
+def failed(beat: Beat) -> Look | None:
+    """the last end failed → failing `failed`, until a later run *ends*"""
+    last = beat.ledger.last
+    if last is None or last.result is not RunResult.FAILED:
+        return None
+    again = "; runs again" if beat.runs else ""
+    return failing(Reason.FAILED, f"{last.words}, last run {beat.ago(last)}{again}")
+
+
+def skipped(beat: Beat) -> Look | None:
+    """the job skipped by its condition → grey `not-configured`, naming it"""
+    job = beat.job
+    if job is None or job.active_state not in DOWN:
+        return None
+    if job.result == "exec-condition":
+        return grey(Reason.NOT_CONFIGURED, "its job was skipped: ExecCondition")
+    if not job.condition_checked or job.condition_met:
+        return None
+    which = ", ".join(job.conditions_failed) or "a condition"
+    return grey(Reason.NOT_CONFIGURED, f"its job was skipped: {which} not met")
+
+
+def never_ran(beat: Beat) -> Look | None:
+    """never run → grey, unless a run is known to be missing: announced, or asked for by `within`"""
+    late = beat.ledger.missed or _is_old(beat)
+    if beat.ledger.last is not None or beat.runs or late or _is_over(beat):
+        return None
+    return grey(Reason.STARTING, f"has not run yet{_next_in_words(beat)}")
+
+
+def running(beat: Beat) -> Look | None:
+    """running: ok; longer than max(3 × the longest of the last 10, 1 h): yellow `degraded`"""
+    if not beat.runs:
+        return None
+    longest_us = max(beat.ledger.took_us, default=0)
+    limit_us = max(3 * longest_us, _LONG_US)
+    begun_us = beat.ledger.running_us or beat.now_us
+    so_far_us = beat.now_us - begun_us
+    if so_far_us < limit_us:
+        return Look(
+            Outcome.OK,
+            Reason.OK,
+            f"running for {duration(so_far_us)}",
+            until_us=begun_us + limit_us,
+        )
+    before = f", its longest lately took {duration(longest_us)}" if longest_us else ""
+    return degraded(Reason.DEGRADED, f"still running after {duration(so_far_us)}{before}")
+
+
+def one_shot(beat: Beat) -> Look | None:
+    """`elapsed` with only one-shot lines → green"""
+    return ok(f"had its one shot{_last_in_words(beat)}") if _is_over(beat) else None
+
+
+def no_next(beat: Beat) -> Look | None:
+    """no next run otherwise, while not running → yellow `missed`"""
+    if beat.timer.has_next or beat.sight.facts.sub_state not in ("waiting", "elapsed"):
+        return None
+    return degraded(Reason.MISSED, f"no next run is planned{_last_in_words(beat)}")
+
+
+def missed(beat: Beat) -> Look | None:
+    """an announced run did not come → yellow `missed`; after a second one failing `overdue`"""
+    count, last = beat.ledger.missed, _last_in_words(beat)
+    if count >= 2:
+        return failing(Reason.OVERDUE, f"{count} planned runs did not come{last}")
+    return degraded(Reason.MISSED, f"a planned run did not come{last}") if count else None
+
+
+def old(beat: Beat) -> Look | None:
+    """`within` declared and the last success older than that → failing `overdue`"""
+    if not _is_old(beat):
+        return None
+    within = duration(beat.within_us)
+    success = beat.ledger.success
+    if success is None:
+        return failing(Reason.OVERDUE, f"no success yet, and one is due within {within}")
+    return failing(Reason.OVERDUE, f"last success {beat.ago(success)}, one is due within {within}")
+
+
+ROWS: tuple[Row, ...] = (
+    lambda beat: liveness.configuration(beat.sight),
+    lambda beat: liveness.masked(beat.sight),
+    lambda beat: resting.condition(beat.sight),
+    lambda beat: resting.stopped(beat.sight),
+    taken_along,
+    dead,
+    jobless,
+    tried_again,
+    failed,
+    skipped,
+    never_ran,
+    running,
+    one_shot,
+    no_next,
+    missed,
+    old,
+)
+
+
+def _well(beat: Beat) -> Look:
+    last = beat.ledger.last
+    did = f"ran {beat.ago(last)}" if last else "fires now"
+    return ok(f"{did}{_next_in_words(beat)}")
+
+
+def _is_over(beat: Beat) -> bool:
+    return beat.sight.facts.sub_state == "elapsed" and beat.timer.one_shot
+
+
+def _old_from_us(beat: Beat) -> int:
+    """The steady instant from which the last success is too old, 0 = never."""
+    if not beat.within_us:
+        return 0
+    ledger = beat.ledger
+    # Nothing is said of the time before healthd first saw the job.
+    since_us = max(ledger.success.at_us if ledger.success else 0, ledger.seen_us)
+    due_us = since_us + beat.within_us
+    return max(due_us, ledger.catch_up_us) if beat.timer.persistent else due_us
+
+
+def _is_old(beat: Beat) -> bool:
+    return 0 < _old_from_us(beat) <= beat.now_us
+
+
+def _next_change(beat: Beat) -> int:
+    """When time alone changes what is said, 0 = never."""
+    late_us = late_from_us(beat.ledger, beat.timer, beat.sight.now)
+    coming = [t for t in (late_us, _old_from_us(beat)) if t > beat.now_us]
+    return min(coming, default=0)
+
+
+def _last_in_words(beat: Beat) -> str:
+    last = beat.ledger.last
+    return f", last run {beat.ago(last)}" if last else ""
+
+
+def _next_in_words(beat: Beat) -> str:
+    timer, now = beat.timer, beat.sight.now
+    if beat.runs or not timer.has_next:
+        return ""
+    left = [timer.next_at - now.wall_at] if timer.next_at else []
+    left += [timer.next_us - now.steady_us] if timer.next_us else []
+    return f", next in {duration(min(left))}" if min(left) > 0 else ", next run is due"
+
+
+def remedy(story: Story) -> str:
+    """The command that puts a timer right: the timer first if that does not run, else its job."""
+    facts, timer = story.facts, story.timer
+    if facts is None or facts.active_state in DOWN:
+        return start(story.name)
+    return start(timer.unit if timer and timer.unit else story.name)
