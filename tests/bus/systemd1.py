@@ -14,77 +14,12 @@ from collections.abc import Iterable
 from healthd.bus.connection import Call, Connection, Variant
 from healthd.bus.message import ACCESS_DENIED, UNKNOWN_METHOD, UNKNOWN_PROPERTY
 from healthd.host.unit_path import ROOT, unit_name, unit_path
+from tests.bus.properties1 import NEVER as NEVER
+from tests.bus.properties1 import NO_JOB, SIGNALLED, UNIT, kind_of
 
 NAME = "org.freedesktop.systemd1"
 MANAGER = f"{NAME}.Manager"
 PROPERTIES = "org.freedesktop.DBus.Properties"
-NO_JOB = (0, "/")
-NEVER = 2**64 - 1
-
-# Property → signature and value of a service that was started and runs.
-UNIT: dict[str, tuple[str, object]] = {
-    "Id": ("s", ""),
-    "Names": ("as", []),
-    "LoadState": ("s", "loaded"),
-    "ActiveState": ("s", "active"),
-    "SubState": ("s", "running"),
-    "UnitFileState": ("s", "enabled"),
-    "FragmentPath": ("s", ""),
-    "SourcePath": ("s", ""),
-    "Transient": ("b", False),
-    "NeedDaemonReload": ("b", False),
-    "InvocationID": ("ay", b""),
-    "Job": ("(uo)", NO_JOB),
-    "ConditionResult": ("b", True),
-    "ConditionTimestampMonotonic": ("t", 1),
-    "Conditions": ("a(sbbsi)", []),
-    "AssertResult": ("b", True),
-    "AssertTimestampMonotonic": ("t", 1),
-    "Asserts": ("a(sbbsi)", []),
-    "StartLimitIntervalUSec": ("t", 10_000_000),
-    "StartLimitBurst": ("u", 5),
-    "StartLimitAction": ("s", "none"),
-    "FailureAction": ("s", "none"),
-    "SuccessAction": ("s", "none"),
-    "JobTimeoutAction": ("s", "none"),
-    "StateChangeTimestampMonotonic": ("t", 0),
-    "ActiveEnterTimestampMonotonic": ("t", 0),
-    "ActiveExitTimestampMonotonic": ("t", 0),
-    "InactiveEnterTimestampMonotonic": ("t", 0),
-    "InactiveExitTimestampMonotonic": ("t", 0),
-} | {
-    relation: ("as", [])
-    for relation in (
-        *("Requires", "Requisite", "Wants", "BindsTo", "PartOf", "Upholds", "StopPropagatedFrom"),
-        *("RequiredBy", "RequisiteOf", "WantedBy", "BoundBy", "UpheldBy", "ConsistsOf"),
-        *("PropagatesStopTo", "Conflicts", "ConflictedBy", "TriggeredBy", "Triggers"),
-    )
-}
-SERVICE: dict[str, tuple[str, object]] = {
-    "Type": ("s", "simple"),
-    "Slice": ("s", "system.slice"),
-    "Result": ("s", "success"),
-    "Restart": ("s", "no"),
-    "RestartUSec": ("t", 100_000),
-    "NRestarts": ("u", 0),
-    "BusName": ("s", ""),
-    "MainPID": ("u", 0),
-    "ExecMainCode": ("i", 0),
-    "ExecMainStatus": ("i", 0),
-    "ExecMainStartTimestampMonotonic": ("t", 0),
-    "ExecMainExitTimestampMonotonic": ("t", 0),
-    "TimeoutStartUSec": ("t", 90_000_000),
-    "TimeoutStopUSec": ("t", 90_000_000),
-}
-# What a change of a unit's state carries, whether it is new or not.
-SIGNALLED = frozenset(
-    {
-        *("ActiveState", "SubState", "Job", "InvocationID", "ConditionResult", "AssertResult"),
-        *("ConditionTimestampMonotonic", "AssertTimestampMonotonic"),
-        *("Result", "NRestarts", "MainPID", "ExecMainCode", "ExecMainStatus"),
-        *(name for name in (*UNIT, *SERVICE) if name.endswith("TimestampMonotonic")),
-    }
-)
 
 
 def monotonic_us() -> int:
@@ -151,7 +86,7 @@ class FakeSystemd:
 
     def unit(self, name: str, **properties: object) -> None:
         """A loaded unit, running unless *properties* (systemd's names) say otherwise."""
-        defaults = {key: value for key, (_, value) in (UNIT | SERVICE).items()}
+        defaults = {key: value for key, (_, value) in (UNIT | kind_of(name)[1]).items()}
         now = monotonic_us()
         started = {
             "InactiveExitTimestampMonotonic": now,
@@ -166,9 +101,9 @@ class FakeSystemd:
         self.units[name] = defaults | {"Id": name, "Names": [name]} | started | properties
 
     def change(self, name: str, **properties: object) -> None:
-        """Properties change; both interfaces are signalled, Service first, as systemd does."""
+        """Properties change; both interfaces are signalled, Unit last, as systemd does."""
         self.units[name] |= properties
-        for interface, table in (("Service", SERVICE), ("Unit", UNIT)):
+        for interface, table in (kind_of(name), ("Unit", UNIT)):
             shown = {key: self._variant(name, key) for key in table if key in SIGNALLED}
             shown |= {key: self._variant(name, key) for key in properties if key in table}
             self._signal(
@@ -381,15 +316,17 @@ class FakeSystemd:
         if name not in self.units:
             absent = {"Id": name, "Names": [name], "LoadState": "not-found"}
             rest = {"ActiveState": "inactive", "SubState": "dead", "ConditionTimestampMonotonic": 0}
-            self.units[name] = {k: v for k, (_, v) in (UNIT | SERVICE).items()} | absent | rest
+            table = UNIT | kind_of(name)[1]
+            self.units[name] = {k: v for k, (_, v) in table.items()} | absent | rest
             shown = self._all(path, interface)
             del self.units[name]
             return shown
-        tables = {"": UNIT | SERVICE, f"{NAME}.Unit": UNIT, f"{NAME}.Service": SERVICE}
+        kind, own = kind_of(name)
+        tables = {"": UNIT | own, f"{NAME}.Unit": UNIT, f"{NAME}.{kind}": own}
         return {key: self._variant(name, key) for key in tables[interface]}
 
     def _variant(self, name: str, key: str) -> Variant:
-        signature, _ = (UNIT | SERVICE)[key]
+        signature, _ = (UNIT | kind_of(name)[1])[key]
         return Variant(signature, self.units[name][key])
 
     def _pair(self, job: int) -> tuple[int, str]:
