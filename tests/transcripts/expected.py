@@ -14,6 +14,8 @@ KNOWN: dict[str, dict[str, object]] = {
     "cond.service": {"condition_checked": True, "condition_met": False},
     "idle.service": {"on_demand": "idle.socket"},
     "job-bad.service": {"service_type": "oneshot"},
+    "k-beat.service": {"service_type": "oneshot"},
+    "k-skip.service": {"service_type": "oneshot"},
     "job-ok.service": {"service_type": "oneshot"},
     "r-always.service": {"restart": "always", "start_limit_burst": 4},
     "r-on-failure.service": {"restart": "on-failure", "start_limit_burst": 4},
@@ -126,6 +128,16 @@ ENDS: dict[str, dict[str, Words]] = {
     "t4-watchdog": {"hung.service": ("started", *DIED)},
     "t5-timer-ok": {"job-ok.timer": ("started",), "job-ok.service": ("started", "by-itself")},
     "t6-timer-fails": {"job-bad.timer": ("started",), "job-bad.service": ("started", *DIED)},
+    "u1-timer-stopped": {
+        "k-beat.timer": ("started", "asked"),
+        "k-beat.service": ("started", "by-itself"),
+    },
+    # A condition that is not met makes no invocation.
+    "u2-timer-skipped": {"k-skip.timer": ("started",)},
+    "u3-timer-reload": {
+        "k-beat.timer": ("started",),
+        "k-beat.service": ("started", "by-itself"),
+    },
     "t7-socket-idles-out": {
         "idle.service": ("started again", "by-itself", "started again", "by-itself"),
     },
@@ -261,6 +273,9 @@ LOOKS: dict[str, dict[str, str]] = {
     "t4-watchdog": {"hung.service": "failing failed: watchdog timeout"},
     "t5-timer-ok": {},
     "t6-timer-fails": {"job-bad.service": "failing failed: exit code 4"},
+    "u1-timer-stopped": {},
+    "u2-timer-skipped": {},
+    "u3-timer-reload": {},
     "t7-socket-idles-out": {
         "idle.socket": "ok ok: listening",
         "idle.service": "ok ok: started on demand by idle.socket",

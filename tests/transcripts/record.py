@@ -33,6 +33,8 @@ KEPT = frozenset(
     )
 )
 SHOWN = ("Id", *sorted(KEPT))
+#: `systemctl show` prints these as dates, which say less than what was signalled.
+OF_TIMERS = frozenset(("NextElapseUSecRealtime", "NextElapseUSecMonotonic", "LastTriggerUSec"))
 
 
 def monotonic_us() -> int:
@@ -66,7 +68,7 @@ class Recorder:
     def _changed(self, unit: str, body: tuple[object, ...]) -> None:
         interface, changed = str(body[0]), body[1]
         if isinstance(changed, dict):
-            kept = {k: _plain(k, v) for k, v in changed.items() if k in KEPT}
+            kept = {k: _plain(k, v) for k, v in changed.items() if k in KEPT | OF_TIMERS}
             kind = interface.rpartition(".")[2]
             self.put(sig="PropertiesChanged", unit=unit, iface=kind, props=kept)
 
