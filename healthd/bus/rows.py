@@ -155,4 +155,9 @@ def evidence(evidence: Evidence | None) -> Mapping[str, Variant]:
         "facts": Variant("a{ss}", evidence.facts),
         "log": Variant("as", list(evidence.log)),
         "look": Variant("s", evidence.look),
+        "files": Variant("a(ts)", [(f.at, f.what) for f in evidence.files]),
+        "changes": Variant("a(ts)", [(c.at, c.what) for c in evidence.changes]),
+        "providers": Variant(
+            "a(ssss)", [(p.unit, p.state, p.reason, p.summary) for p in evidence.providers]
+        ),
     }

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from healthd.ctl import times
 from healthd.ctl.layout import Cell, Field, Screen, fields
 from healthd.ctl.render import count_of, gap_words, incident_style, stands, state_words, title
 from healthd.ctl.rows import Check, Incident
-from healthd.ctl.text import clean, cut
-
-#: The name of a fact, in cells.
-LABEL_MOST_CELLS = 24
+from healthd.ctl.text import clean
 
 
 def check_block(row: Check, screen: Screen, waiting: Sequence[str] = ()) -> list[str]:
@@ -46,7 +42,7 @@ def check_block(row: Check, screen: Screen, waiting: Sequence[str] = ()) -> list
 def incident_block(
     row: Incident, seen: list[Field], screen: Screen, waiting: Sequence[str] = ()
 ) -> list[str]:
-    """All of one incident; *seen* are the fields of its evidence, *waiting* the keys of the checks
+    """All of one incident; *seen* says whether there is evidence, *waiting* the keys of the checks
     that wait on its own.
     """
     reason = f"{row['reason']}: {clean(row['summary'])}" if row["reason"] else row["summary"]
@@ -77,30 +73,6 @@ def incident_block(
             screen,
         ),
     ]
-
-
-def evidence_fields(evidence: dict[str, Any] | None, refused: str) -> list[Field]:
-    """What was seen when an incident opened, or one line that says why it is not shown."""
-    if not evidence:
-        return [("Evidence", _words(refused or "none was kept"))]
-    taken = evidence.get("taken")
-    found: list[Field] = [
-        ("Evidence", _words(f"taken {times.exact(taken)}" if isinstance(taken, int) else "taken"))
-    ]
-    for name, value in evidence.items():
-        if isinstance(value, dict):
-            found += [(_label(fact), _words(word)) for fact, word in value.items()]
-        elif isinstance(value, list):
-            found.append((_label(name), [Cell(clean(str(line))) for line in value]))
-        elif name != "taken":
-            lines = str(value).splitlines()
-            found.append((_label(name), [Cell(clean(line)) for line in lines]))
-    return found
-
-
-def _label(name: object) -> str:
-    words = cut(clean(str(name)).replace("_", " "), LABEL_MOST_CELLS)
-    return words[:1].upper() + words[1:]
 
 
 def _words(value: object, style: str = "") -> list[Cell]:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 
 from healthd.ctl import client
 from healthd.ctl.arguments import Arguments
-from healthd.ctl.detail import check_block, evidence_fields, incident_block
+from healthd.ctl.detail import check_block, incident_block
+from healthd.ctl.evidence import evidence_fields, evidence_sections, named
 from healthd.ctl.names import all_named, healthy
 from healthd.ctl.output import Output
 from healthd.ctl.render import incident_lines, page, waiters
@@ -68,7 +69,7 @@ def _json(
     by_number = {
         row.incident["id"]: {
             **row.incident,
-            "evidence": row.evidence,
+            "evidence": named(row.evidence),
             "evidence_refused": row.refused or None,
         }
         for row in [*told, *incidents]
@@ -94,4 +95,5 @@ def _page(
         incident = told.incident
         waiting = waiters(incident["key"], every) if incident["phase"] != "closed" else []
         blocks.append(incident_block(incident, seen, screen, waiting))
+        blocks += evidence_sections(told.evidence or {}, screen)
     return page(*blocks)

@@ -141,6 +141,7 @@ class Daemon:
             policy=self._policy_for,
             held=lambda unit: self.loop.held.get(unit, ""),
             frozen=lambda: self.vigil.why,
+            stories=self.loop.stories,
             spawn=self.spawn,
             broke=self._broke,
         )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import OrderedDict
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import assert_never
 
 from healthd.bus.api import Api
@@ -16,21 +16,20 @@ from healthd.channels.base import Entry, EntryWriter
 from healthd.channels.entries import entries
 from healthd.channels.kinds import CHANNELS
 from healthd.daemon.clock import Clock
+from healthd.daemon.evidence import Collector
 from healthd.daemon.inbox import Inbox
 from healthd.daemon.lookout import Lookout
 from healthd.daemon.saving import Step
 from healthd.daemon.session import Session
 from healthd.errors import HealthdError
-from healthd.host import journal
+from healthd.host.systemd import Systemd
 from healthd.judge.repairing import HEALTHD
 from healthd.judge.snapshot import check_row, incident_row
-from healthd.judge.wording import end_in_words
 from healthd.model import (
     AttemptId,
     AttemptResult,
     Delivered,
     Effect,
-    Evidence,
     IncidentId,
     IncidentStep,
     LookAt,
@@ -41,9 +40,9 @@ from healthd.model import (
     Removed,
     Repair,
     RepairFinished,
+    Story,
     TakeEvidence,
     Tell,
-    UnitFacts,
     Withdraw,
 )
 from healthd.repairs.kinds import REPAIRERS
@@ -56,7 +55,6 @@ log = logging.getLogger(__name__)
 Spawn = Callable[[Coroutine[object, object, None]], object]
 
 _RETRY_DELIVERY_S = 30.0
-_JOURNAL_LIMIT_S = 5.0
 _ATTEMPTS_KEPT = 64
 
 
@@ -75,6 +73,7 @@ class Effects:
         policy: Callable[[str], Policy],
         held: Callable[[str], str],
         frozen: Callable[[], str],
+        stories: Mapping[str, Story],
         spawn: Spawn,
         broke: Callable[[str], None],
     ) -> None:
@@ -90,6 +89,7 @@ class Effects:
         self._frozen = frozen
         self._spawn = spawn
         self._broke = broke
+        self._evidence = Collector(self._systemd, stories, clock)
         self._newest: dict[str, Notice] = {}
         self._attempts: OrderedDict[AttemptId, asyncio.Future[RepairResult]] = OrderedDict()
 
@@ -133,7 +133,8 @@ class Effects:
                 said = "the store could not record a restart, so none was made"
                 self._end(step.name, effect, RepairResult(AttemptResult.FINAL, said))
             case TakeEvidence():
-                self._spawn(self._evidence(effect, step.after.facts))
+                self._evidence.expect(effect, step.name)
+                self._spawn(self._take(effect, step.after))
             case LookAt(key=key, at_us=at_us):
                 self._lookout.set(key, at_us)
             case ReadUnit(unit=unit):
@@ -179,6 +180,7 @@ class Effects:
     async def _repair(self, story: str, effect: Repair) -> None:
         attempt = effect.attempt
         try:
+            await self._evidence.seen(story)
             result = await self._restart(story, effect)
         # One of the places where everything is caught: an attempt must always end.
         except Exception:
@@ -220,43 +222,19 @@ class Effects:
         repair = REPAIRERS[attempt.repairer]
         return await repair(attempt.unit, policy, systemd, effect.judged, held)
 
-    async def _evidence(self, effect: TakeEvidence, facts: UnitFacts | None) -> None:
-        """Result and exit status as they were when the incident opened; the log by invocation."""
-        lines: tuple[str, ...] = ()
-        if effect.invocation:
-            try:
-                async with asyncio.timeout(_JOURNAL_LIMIT_S):
-                    lines = await asyncio.to_thread(
-                        journal.lines_of, effect.invocation, effect.unit
-                    )
-            except TimeoutError:
-                lines = ("(the journal did not answer)",)
-            except HealthdError as err:
-                lines = (f"(the journal could not be read: {err.message})",)
-        evidence = Evidence(
-            incident=effect.incident,
-            taken_at=self._clock.now().wall_at,
-            facts=_shown(facts, effect.invocation),
-            log=lines,
-            look=effect.private,
-        )
-        await self._keep(Batch(evidence=(evidence,)))
+    async def _take(self, effect: TakeEvidence, story: Story) -> None:
+        try:
+            await self._keep(Batch(evidence=(await self._evidence.take(effect, story),)))
+        # One of the places where everything is caught: what could not be seen stops nobody.
+        except Exception:
+            log.exception("the evidence of incident %d broke", effect.incident)
+            self._broke(f"taking the evidence of {story.name}")
+
+    def _systemd(self) -> Systemd | None:
+        return self.session.systemd if self.session is not None else None
 
     async def _keep(self, batch: Batch) -> None:
         try:
             await self._store.commit(batch)
         except HealthdError as err:
             log.error("not stored: %s", err)
-
-
-def _shown(facts: UnitFacts | None, invocation: str) -> dict[str, str]:
-    if facts is None:
-        return {}
-    return {
-        "state": f"{facts.active_state} ({facts.sub_state})",
-        "ended": end_in_words(facts),
-        "result": facts.result,
-        "restarts": str(facts.n_restarts),
-        "unit_file": facts.fragment_path,
-        "invocation": invocation,
-    }

@@ -25,6 +25,7 @@ STOPPED = "9d1aaa27d60140bd96365438aad20286"
 DEACTIVATED = "7ad2d189f7e94e70a38c781354912448"
 FAILED = "d9b373ed55a64feb8242e02dbe79a49c"
 RESTART_SCHEDULED = "5eb03494b6584870a536b337290809b3"
+OUT_OF_MEMORY = "fe6faa94e7774663a0da52717891d8ef"
 
 # Our own; healthd/channels/entries.py.
 INCIDENT_OPENED = "78fa8d4bd60d49d9871e2c85a101e185"
@@ -167,6 +168,17 @@ def said(entry: Entry, field: str) -> str:
 def written_at(entry: Entry) -> int:
     """The wall instant of *entry*."""
     return _time(entry)
+
+
+def ran_out_of_memory(invocation: str) -> bool:
+    """Whether PID 1 wrote that the kernel killed a process of *invocation* for want of memory."""
+    if not INVOCATION.match(invocation):
+        return False
+    with _reader() as reader:
+        reader.add_match(_PID="1")
+        reader.add_match(INVOCATION_ID=invocation)
+        reader.add_match(MESSAGE_ID=OUT_OF_MEMORY)
+        return next(_entries(reader), None) is not None
 
 
 def lines_of(invocation: str, unit: str, limit: int = 20) -> tuple[str, ...]:

@@ -12,10 +12,12 @@ from msgspec.structs import replace
 
 from healthd.bus.connection import BUS_NAME, BusError, Connection, Signal
 from healthd.errors import HealthdError
+from healthd.host import traces
 from healthd.host.jobs import Jobs
 from healthd.host.manager import Manager, new_owner
 from healthd.host.matches import Matches
 from healthd.host.timer_facts import decode_timer
+from healthd.host.traces import UnitTraces
 from healthd.host.unit_facts import (
     RELATIONS,
     active_state,
@@ -114,6 +116,21 @@ class Systemd:
         """Manager.SystemState: "running", "degraded", "starting", "stopping", … an open set."""
         (state,) = await self._manager.ask(ROOT, PROPERTIES, "Get", "ss", (MANAGER, "SystemState"))
         return text(state)
+
+    async def reloaded_at(self) -> int:
+        """When it last read the unit files again, wall µs; 0 = not since it came up, or unknown."""
+        (found,) = await self._manager.ask(ROOT, PROPERTIES, "GetAll", "s", (MANAGER,))
+        stamps = found if isinstance(found, dict) else {}
+        loaded, first = (
+            stamps.get(name) for name in ("UnitsLoadTimestamp", "UnitsLoadFinishTimestamp")
+        )
+        if not isinstance(loaded, int) or not isinstance(first, int):
+            return 0
+        return loaded if loaded > first else 0
+
+    async def traces(self, unit: str) -> UnitTraces:
+        """What a restart of *unit* would wipe out or hide. Loads it."""
+        return traces.decode(await self._properties(unit, ""))
 
     async def read(self, unit: str, known: Mapping[str, UnitRow] | None = None) -> UnitFacts:
         """All that decides about *unit*; `not-found` where there is none. Loads it.

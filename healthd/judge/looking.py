@@ -181,19 +181,26 @@ def _opened(turn: Turn, watch: Watch, look: Look) -> Incident:
         turn.take_back_past(past)
         turn.put_incident(incident, Change.CHANGED)
         return incident
-    scene, facts = turn.scene, turn.story.facts
+    scene = turn.scene
     remedy = turn.remedy(watch)
     incident = open_incident(scene.next_incident, watch, turn.story.closed, remedy, scene.now)
     turn.put_incident(incident, Change.OPENED)
-    last = turn.story.run.last
-    unit = watch.check.unit
-    invocation = last.invocation if last else facts.invocation if facts else ""
+    unit, invocation = watch.check.unit, _spoken_of(turn, look)
     if watch.check.aspect is Aspect.HEARTBEAT and turn.story.job is not None:
         # What failed is the job; the timer only started it.
         unit, run = turn.story.job.id, turn.story.ledger.last
         invocation = run.invocation if run else turn.story.job.invocation
     turn.effects.append(TakeEvidence(incident.id, unit, invocation, look.private))
     return incident
+
+
+def _spoken_of(turn: Turn, look: Look) -> str:
+    """The invocation of the unit that *look* speaks of; of a loop, the last that ended."""
+    run, facts = turn.story.run, turn.story.facts
+    last = run.last
+    if last is None and look.reason is Reason.CRASH_LOOP and run.ends:
+        last = run.ends[-1]
+    return last.invocation if last else facts.invocation if facts else ""
 
 
 def _stepped(turn: Turn, incident: Incident, watch: Watch, *, counts: bool) -> Incident:

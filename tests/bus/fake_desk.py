@@ -14,12 +14,15 @@ from healthd.model import (
     AttemptRow,
     CheckKey,
     CheckRow,
+    Dated,
     Evidence,
     Gap,
     HoldRow,
     IncidentId,
     IncidentRow,
+    Neighbour,
     Permission,
+    Reason,
     State,
     TellingRow,
     UnitName,
@@ -184,7 +187,16 @@ class FakeDesk:
 
     async def evidence(self, number: IncidentId) -> Evidence | None:
         self._note("evidence", number)
-        return Evidence(number, 1_796_000_000_000_000, {"exit": "9"}, ("last words",), "refused")
+        return Evidence(
+            number,
+            1_796_000_000_000_000,
+            {"exit": "9"},
+            ("last words",),
+            "refused",
+            (Dated(1_795_000_000_000_000, "/etc/default/nginx"),),
+            (Dated(1_795_999_000_000_000, "dpkg: upgraded nginx 1 to 2"),),
+            (Neighbour(UnitName("db.service"), State.RED, Reason.FAILED, "exit code 3"),),
+        )
 
     async def reload(self) -> tuple[str, ...]:
         self._note("reload")

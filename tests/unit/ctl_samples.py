@@ -145,6 +145,32 @@ def use_utc(monkeypatch: pytest.MonkeyPatch) -> None:
     time.tzset()
 
 
+def evidence() -> dict[str, Any]:
+    """What was seen of a database that was killed, as the client hands it on."""
+    opened = NOW - 240 * SECOND
+    return {
+        "taken": opened,
+        "facts": {
+            "state": "failed (failed)",
+            "ended": "killed by SIGKILL",
+            "out_of_memory": "yes, the kernel killed a process of it",
+            "memory_peak": "812.4 MiB",
+        },
+        "log": ["2026-11-30 23:31:01 postgres[311]: LOG:  database system is shut down", "bye"],
+        "look": "",
+        "files": [
+            (opened - 86_400 * SECOND, "/usr/lib/systemd/system/postgresql@.service"),
+            (opened - 120 * SECOND, "/etc/systemd/system/postgresql@17-main.service.d/mem.conf"),
+        ],
+        "changes": [
+            (NOW - 900 * SECOND, "apt: apt upgrade, by ada (1000)"),
+            (opened - 120 * SECOND, "/etc/systemd/system/postgresql@17-main.service.d/mem.conf"),
+            (opened - 60 * SECOND, "systemd read the unit files again"),
+        ],
+        "providers": [("data.mount", "green", "ok", "mounted")],
+    }
+
+
 def assert_reviewed(name: str, page: str) -> None:
     """Compare *page* with the reviewed snapshots/*name*.txt.
 

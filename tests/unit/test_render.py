@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from healthd.ctl import changes, rows
-from healthd.ctl.detail import check_block, evidence_fields, incident_block
+from healthd.ctl.detail import check_block, incident_block
+from healthd.ctl.evidence import evidence_fields, evidence_sections, named
 from healthd.ctl.layout import Cell, Column, Screen, fields, table
 from healthd.ctl.overview import overview, worrying
 from healthd.ctl.render import by_weight, checks_page, incidents_page, page, waiters
@@ -120,15 +121,22 @@ def test_incidents_say_where_they_stand(screen: Screen, name: str) -> None:
 
 @pytest.mark.parametrize(("screen", "name"), SCREENS)
 def test_an_incident_is_told_with_its_evidence(screen: Screen, name: str) -> None:
-    """What was tried, who was told and what was seen, in one block."""
-    evidence = {
-        "taken": NOW - 240 * samples.SECOND,
-        "facts": {"Result": "signal", "ExecMainStatus": "9"},
-        "log": ["Nov 30 23:31:01 postgres[311]: LOG:  database system is shut down", "bye"],
-        "look": "",
-    }
+    """What was tried and who was told, then what was seen, a section each."""
+    evidence = samples.evidence()
     shown = incident_block(samples.open_incidents()[0], evidence_fields(evidence, ""), screen)
-    assert_reviewed(f"incident-{name}", page(shown))
+    assert_reviewed(f"incident-{name}", page(shown, *evidence_sections(evidence, screen)))
+
+
+def test_evidence_in_json_has_names_for_what_the_bus_has_in_rows() -> None:
+    """A script asks for `.changes[].at`, not for the first of two."""
+    told = named(samples.evidence())
+    assert told is not None
+    assert told["changes"][0] == {
+        "at": NOW - 900 * samples.SECOND,
+        "what": "apt: apt upgrade, by ada (1000)",
+    }
+    assert list(told["providers"][0]) == ["unit", "state", "reason", "summary"]
+    assert named(None) is None
 
 
 def test_evidence_that_is_refused_takes_one_line_that_says_how() -> None:
@@ -210,13 +218,20 @@ def test_hostile_words_are_harmless_everywhere(words: str, screen: Screen) -> No
     setup = samples.settings_check(faults=[words], may_restart=[words], channels=[words])
     manager = samples.manager([], [incident], watching=False, watching_reason=words)
     manager = manager._replace(checks=[row, setup], counts={words: 1}, state=words)
-    evidence = {"facts": {words: words}, "log": [words], words: words}
+    evidence = {
+        "facts": {words: words},
+        "log": [words],
+        "changes": [(0, words), (2**64, words), ()],
+        "providers": [(words, words, words, words), ()],
+        words: words,
+    }
     for text in (
         overview(words[:64].replace("\ud800", ""), manager, screen),
         checks_page([row], screen),
         incidents_page([incident], screen),
         page(check_block(row, screen)),
         page(incident_block(incident, evidence_fields(evidence, words), screen)),
+        page(*evidence_sections(evidence, screen)),
         changes.line(changes.changed(words, words, row, 1), NOW, screen) + "\n",
     ):
         assert not HARMFUL.search(text)
