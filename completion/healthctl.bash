@@ -16,7 +16,7 @@ _healthctl_names() {
 }
 
 _healthctl() {
-    local verbs="status checks incidents show look restart hold monitor verify version"
+    local verbs="status checks incidents show why look restart hold monitor verify version"
     local options="--json --no-pager --no-legend --quiet --no-ask-password --help"
     local cur=$2 verb="" word words cword
     # A key holds a colon, at which readline would begin another word.
@@ -37,7 +37,7 @@ _healthctl() {
         *,) mapfile -t COMPREPLY < <(compgen -W "$verbs" -- "$cur") ;;
         *,verify) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
         *,status | *,show) _healthctl_among "$cur" keys units incidents ;;
-        *,look) _healthctl_among "$cur" keys units ;;
+        *,look | *,why) _healthctl_among "$cur" keys units ;;
         *,restart | *,hold) _healthctl_among "$cur" units ;;
     esac
     if declare -F __ltrim_colon_completions >/dev/null; then

@@ -95,6 +95,7 @@ class Api:
                     "ChangesSince": Reading(self._changes_since),
                     "ListChecks": Reading(self._list_checks),
                     "ListIncidents": self._acting(self._list_incidents, READ_LIMIT_S),
+                    "Why": Reading(self._why),
                     "Look": self._acting(self._look, ACT_LIMIT_S),
                     "RestartUnit": self._acting(self._restart_unit, ACT_LIMIT_S),
                     "Hold": self._acting(self._hold, ASK_LIMIT_S),
@@ -212,6 +213,9 @@ class Api:
     async def _list_incidents(self, call: Call) -> Sequence[object]:
         given, limit = call.body
         return (rows.incidents(await self._desk.incidents(incident_filter(given, limit))),)
+
+    def _why(self, call: Call) -> Sequence[object]:
+        return (rows.why(self._desk.why(CheckKey(str(call.body[0])))),)
 
     # ---- what polkit decides
 

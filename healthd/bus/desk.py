@@ -18,6 +18,7 @@ from healthd.model import (
     Permission,
     State,
     UnitName,
+    WhyRow,
 )
 
 # Sender (a unique name), action, details, whether the caller may be asked for a password.
@@ -41,6 +42,9 @@ class Desk(Protocol):
 
     def has_check(self, key: CheckKey) -> bool:
         """Whether there is a check of that key."""
+
+    def why(self, key: CheckKey) -> WhyRow:
+        """Why that check stands as it does, in public words. Raises "no-such-check"."""
 
     def worst(self, counts: Mapping[str, int]) -> State:
         """The worst state of a machine with these `counts`."""

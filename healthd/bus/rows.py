@@ -18,6 +18,7 @@ from healthd.model import (
     HoldRow,
     IncidentRow,
     Notice,
+    WhyRow,
 )
 
 GONE = "gone"
@@ -160,4 +161,22 @@ def evidence(evidence: Evidence | None) -> Mapping[str, Variant]:
         "providers": Variant(
             "a(ssss)", [(p.unit, p.state, p.reason, p.summary) for p in evidence.providers]
         ),
+    }
+
+
+def why(row: WhyRow) -> Mapping[str, Variant]:
+    """`a{sv}`; what does not apply is left out."""
+    texts = ("unit", "judged", "rule", "waiting_on", "tried", "notice")
+    instants = ("since", "incident", "told", "again", "looked", "next_look")
+    looks = [
+        (o.first_at, o.last_at, o.times, o.outcome, o.found, o.state, o.reason, o.summary, o.rule)
+        for o in row.looks
+    ]
+    return {
+        **{
+            name: Variant("s", getattr(row, name)) for name in ("key", "state", "reason", "summary")
+        },
+        **{name: Variant("s", text) for name in texts if (text := getattr(row, name))},
+        **{name: Variant("t", number) for name in instants if (number := getattr(row, name))},
+        "looks": Variant("a(ttussssss)", looks),
     }

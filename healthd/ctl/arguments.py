@@ -39,6 +39,9 @@ VERBS = {
     "show": Verb(
         *("show", 1, None, (), "KEY|UNIT|ID…"), "all that is known of a check, unit or incident"
     ),
+    "why": Verb(
+        *("why", 1, None, (), "KEY|UNIT…"), "why a check stands as it does, and who was told"
+    ),
     "look": Verb("acts", 0, None, (), "[KEY|UNIT…]", "look now, at all checks or at these"),
     "restart": Verb("acts", 1, 1, (), "UNIT", "restart a unit that is on the list"),
     "hold": Verb(

@@ -177,6 +177,11 @@ class Client:
         os.set_inheritable(number, False)
         return number
 
+    def why(self, key: str) -> rows.Why:
+        """Why a check stands as it does."""
+        found = self._call_manager("Why", "s", (key,), "a{sv}")[0]
+        return rows.why(key, opened("a{sv}", found))
+
     def evidence(self, incident: int) -> dict[str, Any]:
         """What was seen when the incident opened."""
         found: dict[str, Any] = self._call_manager("GetEvidence", "t", (incident,), "a{sv}")[0]

@@ -109,6 +109,42 @@ class Hold(TypedDict):
     until: int
 
 
+class Looks(TypedDict):
+    """Looks one after the other that came to the same."""
+
+    first: int
+    last: int
+    times: int
+    outcome: str
+    found: str
+    state: str
+    reason: str
+    summary: str
+    rule: str
+
+
+class Why(TypedDict):
+    """Why a check stands as it does, oldest look first."""
+
+    key: str
+    unit: str | None
+    state: str | None
+    reason: str | None
+    summary: str | None
+    since: int | None
+    judged: str | None
+    rule: str | None
+    waiting_on: str | None
+    incident: int | None
+    tried: str | None
+    notice: str | None
+    told: int | None
+    again: int | None
+    looked: int | None
+    next_look: int | None
+    looks: list[Looks]
+
+
 class Setup(TypedDict):
     """How the daemon says it is set up: names of units and channels; None where it does not say.
 
@@ -210,6 +246,33 @@ def gap(row: GapRow) -> Gap:
     return {"started": started, "ended": ended, "why": why}
 
 
+def why(key: str, more: dict[str, Any]) -> Why:
+    """The answer of Why about *key*."""
+    types = (*(int,) * 3, *(str,) * 6)
+    looks = _entries(more, "looks", types)
+    names = tuple(Looks.__annotations__)
+    known: Why = {
+        "key": key,
+        "unit": _text(more, "unit"),
+        "state": _text(more, "state"),
+        "reason": _text(more, "reason"),
+        "summary": _text(more, "summary"),
+        "since": _number(more, "since"),
+        "judged": _text(more, "judged"),
+        "rule": _text(more, "rule"),
+        "waiting_on": _text(more, "waiting_on"),
+        "incident": _number(more, "incident"),
+        "tried": _text(more, "tried"),
+        "notice": _text(more, "notice"),
+        "told": _number(more, "told"),
+        "again": _number(more, "again"),
+        "looked": _number(more, "looked"),
+        "next_look": _number(more, "next_look"),
+        "looks": [cast(Looks, dict(zip(names, look, strict=True))) for look in looks],
+    }
+    return cast(Why, {**known, **_unknown(more, known)})
+
+
 def setup(checks: list[Check]) -> Setup:
     """What the settings check among *checks* says; all None when it is not there."""
     more: dict[str, Any] = {}
@@ -273,5 +336,5 @@ def _entries(more: dict[str, Any], name: str, types: tuple[type, ...]) -> list[A
     ]
 
 
-def _unknown(more: dict[str, Any], known: Check | Incident | Hold) -> dict[str, Any]:
+def _unknown(more: dict[str, Any], known: Check | Incident | Hold | Why) -> dict[str, Any]:
     return {name: value for name, value in more.items() if name not in known}

@@ -15,6 +15,7 @@ from healthd.errors import HealthdError
 from healthd.judge import snapshot
 from healthd.judge.incident import is_open
 from healthd.judge.providers import taken_along
+from healthd.judge.why import why
 from healthd.model import (
     SECOND_US,
     Aspect,
@@ -32,6 +33,7 @@ from healthd.model import (
     State,
     Story,
     UnitName,
+    WhyRow,
 )
 from healthd.repairs.allowlist import fitting, may_restart
 
@@ -87,6 +89,14 @@ class Desk:
     def has_check(self, key: CheckKey) -> bool:
         return self._daemon.loop.story_of(key) is not None
 
+    def why(self, key: CheckKey) -> WhyRow:
+        daemon, loop = self._daemon, self._daemon.loop
+        story = loop.story_of(key)
+        watch = next((w for w in story.watches if w.check.key == key), None) if story else None
+        if story is None or watch is None or not watch.present:
+            raise HealthdError("no-such-check", f"there is no check {key}", "healthctl checks")
+        return why(story, watch, replace(loop.scene(), frozen=daemon.vigil.why))
+
     def worst(self, counts: Mapping[str, int]) -> State:
         return snapshot.worst(counts)
 
@@ -134,6 +144,7 @@ class Desk:
         return self._daemon.gaps.rows()
 
     async def evidence(self, number: IncidentId) -> Evidence | None:
+        await self._daemon.effects.evidence.kept(number)
         return await self._daemon.store.evidence(number)
 
     # ---- acts

@@ -89,7 +89,7 @@ class Effects:
         self._frozen = frozen
         self._spawn = spawn
         self._broke = broke
-        self._evidence = Collector(self._systemd, stories, clock)
+        self.evidence = Collector(self._systemd, stories, clock)
         self._newest: dict[str, Notice] = {}
         self._attempts: OrderedDict[AttemptId, asyncio.Future[RepairResult]] = OrderedDict()
 
@@ -133,7 +133,7 @@ class Effects:
                 said = "the store could not record a restart, so none was made"
                 self._end(step.name, effect, RepairResult(AttemptResult.FINAL, said))
             case TakeEvidence():
-                self._evidence.expect(effect, step.name)
+                self.evidence.expect(effect, step.name)
                 self._spawn(self._take(effect, step.after))
             case LookAt(key=key, at_us=at_us):
                 self._lookout.set(key, at_us)
@@ -180,7 +180,7 @@ class Effects:
     async def _repair(self, story: str, effect: Repair) -> None:
         attempt = effect.attempt
         try:
-            await self._evidence.seen(story)
+            await self.evidence.seen(story)
             result = await self._restart(story, effect)
         # One of the places where everything is caught: an attempt must always end.
         except Exception:
@@ -224,11 +224,13 @@ class Effects:
 
     async def _take(self, effect: TakeEvidence, story: Story) -> None:
         try:
-            await self._keep(Batch(evidence=(await self._evidence.take(effect, story),)))
+            await self._keep(Batch(evidence=(await self.evidence.take(effect, story),)))
         # One of the places where everything is caught: what could not be seen stops nobody.
         except Exception:
             log.exception("the evidence of incident %d broke", effect.incident)
             self._broke(f"taking the evidence of {story.name}")
+        finally:
+            self.evidence.end(effect.incident)
 
     def _systemd(self) -> Systemd | None:
         return self.session.systemd if self.session is not None else None

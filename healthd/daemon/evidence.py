@@ -64,6 +64,15 @@ class Fleeting(Struct, frozen=True):
     reloaded_at: int = 0
 
 
+class _UnderWay:
+    """Evidence being taken: what a restart would wipe out is *seen*, all of it is *kept*."""
+
+    def __init__(self, story: str) -> None:
+        self.story = story
+        self.seen = asyncio.Event()
+        self.kept = asyncio.Event()
+
+
 class Collector:
     """*systemd* is None while the bus is lost; *stories* are the loop's own."""
 
@@ -79,26 +88,37 @@ class Collector:
         self._systemd = systemd
         self._stories = stories
         self._clock = clock
-        self._unseen: dict[IncidentId, tuple[str, asyncio.Event]] = {}
+        self._under_way: dict[IncidentId, _UnderWay] = {}
 
     def expect(self, effect: TakeEvidence, story: str) -> None:
-        """A repair of *story* waits from now on."""
-        self._unseen[effect.incident] = (story, asyncio.Event())
+        """A repair of *story* waits from now on, and whoever asks for this evidence."""
+        self._under_way[effect.incident] = _UnderWay(story)
 
     async def seen(self, story: str) -> None:
         """Wait until what a restart of *story*'s unit would wipe out is read, or was late."""
-        for name, seen in tuple(self._unseen.values()):
-            if name == story:
-                await seen.wait()
+        for one in tuple(self._under_way.values()):
+            if one.story == story:
+                await one.seen.wait()
+
+    async def kept(self, incident: IncidentId) -> None:
+        """Wait until the evidence of *incident* is stored, where it is being taken."""
+        if incident in self._under_way:
+            await self._under_way[incident].kept.wait()
+
+    def end(self, incident: IncidentId) -> None:
+        """It is stored, or never will be."""
+        one = self._under_way.pop(incident, None)
+        if one is not None:
+            one.seen.set()
+            one.kept.set()
 
     async def take(self, effect: TakeEvidence, story: Story) -> Evidence:
         """What is to be known of it now; for what could not be read there is a word instead."""
         now_at = self._clock.now().wall_at
         providers = tuple(self._providers(story))
-        try:
-            fleeting = await _within(self._limit_s, self._fleeting(effect.unit), Fleeting())
-        finally:
-            self._unseen.pop(effect.incident, ("", asyncio.Event()))[1].set()
+        fleeting = await _within(self._limit_s, self._fleeting(effect.unit), Fleeting())
+        if effect.incident in self._under_way:
+            self._under_way[effect.incident].seen.set()
         since_at = now_at - BEFORE_US
         lines, changed, starved = await asyncio.gather(
             _in_thread(partial(_lines, effect), _NO_LINES),

@@ -187,7 +187,7 @@ class Loop:
 
     def _judge(self, name: str, event: Event) -> Step:
         before = self.stories.get(name) or Story(name=name)
-        scene = self._scene()
+        scene = self.scene()
         after, effects = judge(before, event, scene)
         self._keep(after)
         self._tell_dependents(before, after, scene)
@@ -205,7 +205,8 @@ class Loop:
         for name, event in self._dependents.moved(before, after, self.stories, scene.now):
             self.inbox.put(name, event)
 
-    def _scene(self) -> Scene:
+    def scene(self) -> Scene:
+        """What is the same for every story at this instant."""
         return Scene(
             now=self._clock.now(),
             policy=self.policy,

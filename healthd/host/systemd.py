@@ -114,16 +114,16 @@ class Systemd:
 
     async def system_state(self) -> str:
         """Manager.SystemState: "running", "degraded", "starting", "stopping", … an open set."""
-        (state,) = await self._manager.ask(ROOT, PROPERTIES, "Get", "ss", (MANAGER, "SystemState"))
-        return text(state)
+        return text(await self._manager_property("SystemState"))
 
     async def reloaded_at(self) -> int:
         """When it last read the unit files again, wall µs; 0 = not since it came up, or unknown."""
-        (found,) = await self._manager.ask(ROOT, PROPERTIES, "GetAll", "s", (MANAGER,))
-        stamps = found if isinstance(found, dict) else {}
-        loaded, first = (
-            stamps.get(name) for name in ("UnitsLoadTimestamp", "UnitsLoadFinishTimestamp")
-        )
+        try:
+            loaded = await self._manager_property("UnitsLoadTimestamp")
+            first = await self._manager_property("UnitsLoadFinishTimestamp")
+        except BusError:
+            # systemd before 250 does not say.
+            return 0
         if not isinstance(loaded, int) or not isinstance(first, int):
             return 0
         return loaded if loaded > first else 0
@@ -208,6 +208,10 @@ class Systemd:
         Source: org.freedesktop.systemd1(5), RestartUnit.
         """
         return await self._jobs.restart(unit, limit_s=limit_s)
+
+    async def _manager_property(self, name: str) -> object:
+        (value,) = await self._manager.ask(ROOT, PROPERTIES, "Get", "ss", (MANAGER, name))
+        return value
 
     async def _properties(self, unit: str, interface: str) -> Mapping[str, object]:
         (found,) = await self._manager.ask(unit_path(unit), PROPERTIES, "GetAll", "s", (interface,))

@@ -46,7 +46,7 @@ def check_rows(stories: Iterable[Story], now: Now, frozen: str = "") -> tuple[Ch
 
 def check_row(story: Story, watch: Watch, now: Now, frozen: str = "") -> CheckRow:
     """The row of one check of *story*; *now* makes wall time of the next look's steady instant."""
-    check, verdict = watch.check, _shown(story, watch, now, frozen)
+    check, verdict = watch.check, shown(story, watch, now, frozen)
     incident = open_incident(story, check.key)
     return CheckRow(
         key=check.key,
@@ -68,7 +68,7 @@ def check_row(story: Story, watch: Watch, now: Now, frozen: str = "") -> CheckRo
     )
 
 
-def _shown(story: Story, watch: Watch, now: Now, frozen: str) -> Verdict:
+def shown(story: Story, watch: Watch, now: Now, frozen: str) -> Verdict:
     """The last verdict, which stands, under what is true of it now: that it is not looked after."""
     verdict = watch.verdict
     if frozen:

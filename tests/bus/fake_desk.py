@@ -21,11 +21,14 @@ from healthd.model import (
     IncidentId,
     IncidentRow,
     Neighbour,
+    Observed,
+    Outcome,
     Permission,
     Reason,
     State,
     TellingRow,
     UnitName,
+    WhyRow,
 )
 
 NGINX = "nginx.service"
@@ -80,6 +83,31 @@ def incident_row(number: int = 42) -> IncidentRow:
     )
 
 
+def why_row(key: str = LIVENESS) -> WhyRow:
+    """An answer in which everything applies."""
+    at = 1_796_000_000_000_000
+    red = (Outcome.FAILING, Reason.FAILED, State.RED, Reason.FAILED)
+    return WhyRow(
+        key=key,
+        unit=NGINX,
+        state="red",
+        reason="failed",
+        summary="killed by SIGKILL",
+        since=at,
+        judged="2 failing looks in a row, red from 2 on",
+        rule="`failed` → failing",
+        waiting_on="liveness:db.service",
+        incident=42,
+        tried="nothing more: 2 restarts did not help",
+        notice="told (engaged); again only while it stays red",
+        told=at + 1,
+        again=at + 2,
+        looked=at + 3,
+        next_look=at + 4,
+        looks=(Observed(at, at + 5, 2, *red, "killed by SIGKILL", "`failed` → failing"),),
+    )
+
+
 def hold_row() -> HoldRow:
     """A hold in which everything applies."""
     since = 1_796_000_000_000_000
@@ -131,6 +159,11 @@ class FakeDesk:
 
     def has_check(self, key: CheckKey) -> bool:
         return any(row.key == key for row in self.rows)
+
+    def why(self, key: CheckKey) -> WhyRow:
+        if not self.has_check(key):
+            raise HealthdError("no-such-check", f"there is no check {key}")
+        return why_row(key)
 
     def worst(self, counts: Mapping[str, int]) -> State:
         return self.state

@@ -236,3 +236,33 @@ async def test_a_number_that_is_not_known_gives_everything(bench: Bench, number:
     now, gap, rows = await bench.call("ChangesSince", "t", number)
     assert isinstance(rows, list)
     assert (now, gap, len(rows)) == (100, True, 1)
+
+
+async def test_why_is_open_to_everybody(bench: Bench) -> None:
+    """Who sees a colour may know where it comes from; polkit is not even asked."""
+    (found,) = await bench.call("Why", "s", LIVENESS)
+    assert isinstance(found, dict)
+    looks = [list(look) for look in found.pop("looks")]
+    at = 1_796_000_000_000_000
+    assert found == {
+        "key": LIVENESS,
+        "unit": NGINX,
+        "state": "red",
+        "reason": "failed",
+        "summary": "killed by SIGKILL",
+        "since": at,
+        "judged": "2 failing looks in a row, red from 2 on",
+        "rule": "`failed` → failing",
+        "waiting_on": "liveness:db.service",
+        "incident": 42,
+        "tried": "nothing more: 2 restarts did not help",
+        "notice": "told (engaged); again only while it stays red",
+        "told": at + 1,
+        "again": at + 2,
+        "looked": at + 3,
+        "next_look": at + 4,
+    }
+    seen = ["failing", "failed", "red", "failed", "killed by SIGKILL", "`failed` → failing"]
+    assert looks == [[at, at + 5, 2, *seen]]
+    assert bench.polkit.asked == []
+    assert (await refused(bench.call("Why", "s", "liveness:none.service")))[0] == "NoSuchCheck"

@@ -101,3 +101,26 @@ def test_evidence_is_not_for_everybody(host: Host) -> None:
     assert "Evidence: not permitted" in said
     assert "Its last log lines" not in said
     host.run("systemctl", "restart", unit)
+
+
+def test_why_is_for_everybody(host: Host) -> None:
+    """A colour without its reason is a riddle; nobody needs a password to ask."""
+    unit = sleeper(host, "evid-why.service")
+    listing(host)
+    kill(host, unit)
+    incident_in(host, unit, "engaged")
+    host.wait_for(lambda: host.healthctl("why", unit)[0]["told"])
+    (told,) = host.healthctl("why", unit, user="nobody")
+    assert (told["key"], told["state"]) == (f"liveness:{unit}", "red")
+    assert told["rule"].startswith("`failed`, no job and no automatic restart pending")
+    assert told["judged"].endswith("in a row, red from 2 on")
+    assert told["notice"].startswith("told (engaged)")
+    assert told["again"] > told["told"]
+    assert [look["reason"] for look in told["looks"]][-2:] == ["suspect", "failed"]
+    page = host.run("healthctl", "why", unit, user="nobody", check=False).out
+    for words in ("Because: ", "Owner: told (engaged)", "The looks behind it:"):
+        assert words in page
+    missing = host.run("healthctl", "why", "evid-wy", check=False)
+    assert missing.rc == 2
+    assert f"did you mean {unit}?" in missing.err
+    host.run("systemctl", "restart", unit)

@@ -171,6 +171,34 @@ def evidence() -> dict[str, Any]:
     }
 
 
+def why(words: str = "") -> dict[str, Any]:
+    """The answer of Why about a database that was killed; *words* in place of its texts."""
+    red = NOW - 240 * SECOND
+    well = (red - 3600 * SECOND, red - 30 * SECOND, 12, "ok", "ok", "green", "ok", "running")
+    rule = "`failed`, no job and no automatic restart pending → failing `failed`, in words"
+    suspect = (red - 5 * SECOND, red - 5 * SECOND, 1, "failing", "failed", "yellow", "suspect")
+    failed = (red, red + 200 * SECOND, 40, "failing", "failed", "red", "failed")
+    return {
+        "unit": words or "postgresql@17-main.service",
+        "summary": words or "killed by SIGKILL",
+        "since": red,
+        "judged": words or "40 failing looks in a row, red from 2 on",
+        "rule": words or rule,
+        "incident": 42,
+        "tried": words or "nothing more: 2 restarts did not help",
+        "notice": words or "told (engaged); again only while it stays red",
+        "told": red + 60 * SECOND,
+        "again": red + 43_260 * SECOND,
+        "looked": NOW - 3 * SECOND,
+        "next_look": NOW + 2 * SECOND,
+        "looks": [
+            (*well, "`active` → ok"),
+            (*suspect, words or "killed by SIGKILL", rule),
+            (*failed, words or "killed by SIGKILL", rule),
+        ],
+    }
+
+
 def assert_reviewed(name: str, page: str) -> None:
     """Compare *page* with the reviewed snapshots/*name*.txt.
 

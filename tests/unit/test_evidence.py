@@ -111,7 +111,9 @@ async def test_a_repair_is_let_go_when_taking_evidence_is_cancelled() -> None:
     await machine.asked.wait()
     taken.cancel()
     await asyncio.gather(taken, return_exceptions=True)
+    collects.end(EFFECT.incident)
     await collects.seen("a.service")
+    await collects.kept(EFFECT.incident)
 
 
 async def test_what_it_needs_is_written_down_as_it_stood() -> None:

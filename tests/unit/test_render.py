@@ -14,6 +14,7 @@ from healthd.ctl.layout import Cell, Column, Screen, fields, table
 from healthd.ctl.overview import overview, worrying
 from healthd.ctl.render import by_weight, checks_page, incidents_page, page, waiters
 from healthd.ctl.text import cells
+from healthd.ctl.why import why_blocks
 from tests.unit import ctl_samples as samples
 from tests.unit.ctl_samples import NOW, assert_reviewed
 
@@ -139,6 +140,16 @@ def test_evidence_in_json_has_names_for_what_the_bus_has_in_rows() -> None:
     assert named(None) is None
 
 
+@pytest.mark.parametrize(("screen", "name"), SCREENS)
+def test_why_tells_the_rule_the_looks_and_who_was_told(screen: Screen, name: str) -> None:
+    """Everything that stands behind one colour, on one page."""
+    row = samples.check(
+        "liveness:postgresql@17-main.service", "red", "failed", summary="killed by SIGKILL"
+    )
+    answer = rows.why(row["key"], samples.why())
+    assert_reviewed(f"why-{name}", page(*why_blocks(row, answer, screen)))
+
+
 def test_evidence_that_is_refused_takes_one_line_that_says_how() -> None:
     """Most people who look at an incident may not read logs; they still get the rest."""
     row = samples.incident(41, "liveness:nginx.service", "closed", found=True)
@@ -232,6 +243,7 @@ def test_hostile_words_are_harmless_everywhere(words: str, screen: Screen) -> No
         page(check_block(row, screen)),
         page(incident_block(incident, evidence_fields(evidence, words), screen)),
         page(*evidence_sections(evidence, screen)),
+        page(*why_blocks(row, rows.why(words, samples.why(words)), screen)),
         changes.line(changes.changed(words, words, row, 1), NOW, screen) + "\n",
     ):
         assert not HARMFUL.search(text)
