@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.host.machine import Host
 from tests.host.watching import SLEEPER, check_changes, kill, rows_of, signals
 
@@ -17,6 +19,7 @@ def _faces(seen: list[dict[str, Any]], key: str) -> list[tuple[str, str]]:
     return [(state, reason) for _, state, reason in check_changes(seen, key)]
 
 
+@pytest.mark.timeout(300)
 def test_one_crash_that_systemd_heals_at_once_is_churned_forty_times(
     fresh_host: Host,
 ) -> None:
@@ -32,12 +35,12 @@ def test_one_crash_that_systemd_heals_at_once_is_churned_forty_times(
     host.run("systemctl", "daemon-reload")
     keys = [f"liveness:{unit}" for unit in units]
     with signals(host) as seen:
-        host.run("systemctl", "start", *units)
-        host.wait_for(lambda: all(_faces(seen, key)[-1:] == [WELL] for key in keys))
+        host.run("systemctl", "start", *units, timeout_s=90)
+        host.wait_for(lambda: all(_faces(seen, key)[-1:] == [WELL] for key in keys), 90)
         seen.clear()
         for unit in units:
             kill(host, unit)
-        host.wait_for(lambda: all(check_changes(seen, key) for key in keys))
+        host.wait_for(lambda: all(check_changes(seen, key) for key in keys), 90)
         faces = {key: _faces(seen, key) for key in keys}
         loud = [s for s in seen if s["member"] not in ("CheckChanged", "CheckRemoved")]
     assert faces == {key: [("yellow", "churned")] for key in keys}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.host.machine import Host
 from tests.host.watching import (
     check,
@@ -59,16 +61,21 @@ def test_one_crash_that_systemd_heals_slowly_is_churned(host: Host) -> None:
     assert row["restarts"] == 1
 
 
-def test_a_service_that_restarts_for_ever_is_a_crash_loop(host: Host) -> None:
-    """Never `failed`, never at a start limit, and broken all the same."""
-    unit = "intent-loop.service"
+@pytest.mark.parametrize("kind", ["simple", "notify"])
+def test_a_service_that_restarts_for_ever_is_a_crash_loop(host: Host, kind: str) -> None:
+    """Never `failed`, never at a start limit, and broken all the same.
+
+    One that never gets ready (`notify`) is not even `active` for a moment.
+    """
+    unit = f"intent-{kind}-loop.service"
     host.unit(
         unit,
         "[Unit]\nStartLimitIntervalSec=0\n[Service]\nExecStart=/bin/sh -c 'sleep 1; exit 1'\n"
-        "Restart=always\nRestartSec=2\n[Install]\nWantedBy=multi-user.target\n",
+        f"Type={kind}\nRestart=always\nRestartSec=2\n[Install]\nWantedBy=multi-user.target\n",
     )
     listing(host, unit)
-    host.run("systemctl", "enable", "--now", "--quiet", unit)
+    host.run("systemctl", "enable", "--quiet", unit)
+    host.run("systemctl", "start", "--no-block", unit)
     incident = incident_in(host, unit, "engaged", limit_s=90)
     assert incident["reason"] == "crash-loop"
     assert incident["attempts"] == 0, "systemd restarts it already"

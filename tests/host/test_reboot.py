@@ -32,7 +32,7 @@ def test_five_open_incidents_are_not_told_again_after_a_restart_and_a_boot(
         host.unit(unit, BREAKABLE)
     host.unit(well, SLEEPER.format(more=""))
     host.run("systemctl", "enable", "--now", "--quiet", *broken, late, well)
-    host.wait_for(lambda: all(face(host, unit) == ("green", "ok") for unit in (*broken, late)))
+    host.wait_for(lambda: all(face(host, unit) == ("green", "ok") for unit in (*broken, late)), 90)
     for unit in broken:
         host.write(f"/etc/broken-{unit.removesuffix('.service')}", "")
         kill(host, unit)
