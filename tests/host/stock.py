@@ -159,12 +159,12 @@ DOINGS: tuple[tuple[str, ...], ...] = (
     ("systemd-run", "--quiet", "--on-active=1s", "true"),
     ("systemctl", "daemon-reexec"),
 )
-#: Names on the bus whose service starts when it is called, with an object of it.
+#: Names on the bus whose service starts when it is called, with an object of it. Not rtkit's: its
+#: unit allows its user three processes, and the kernel counts those of all machines together.
 CALLED = {
     "org.freedesktop.PackageKit": "/org/freedesktop/PackageKit",
     "org.freedesktop.ColorManager": "/org/freedesktop/ColorManager",
     "org.freedesktop.GeoClue2": "/org/freedesktop/GeoClue2/Manager",
-    "org.freedesktop.RealtimeKit1": "/org/freedesktop/RealtimeKit1",
 }
 
 
