@@ -85,8 +85,10 @@ def _later(incident: Incident, by_us: int) -> Incident:
 
 def after_freeze(watch: Watch, look: Look, now: Now, *, open_incident: bool) -> Look:
     """What *look* may say after a freeze: the first one counts for nothing, and a failing one says
-    nothing while the grace lasts.
+    nothing while the grace lasts. A hold is no look: it is in force at once.
     """
+    if look.reason is Reason.HELD:
+        return look
     if watch.unwatched and (_failing(look) or open_incident or watch.verdict.streak):
         return Look(
             Outcome.KEEP,

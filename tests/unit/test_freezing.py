@@ -194,3 +194,14 @@ def test_frozen_when_the_machine_went_off_it_goes_on_at_the_next_start() -> None
     after = opened(stage, LIVENESS)
     assert (after.id, after.idle) == (before.id, Idle.NO)
     assert stage.play.told() == [Edition.ENGAGED]
+
+
+def test_a_hold_that_begins_right_after_a_sleep_is_in_force_at_once() -> None:
+    """A look after a freeze may count for nothing; a hold is no look."""
+    stage = dying(policy=UNLISTED)
+    stage.run(MINUTE)
+    stage.freeze()
+    stage.run(HOUR)
+    stage.thaw()
+    stage.hold()
+    assert face(stage) == ("grey", "held")
