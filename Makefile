@@ -71,7 +71,8 @@ bench: deb ## what it costs: figures to compare, judged by nobody
 	$(PYTHON) -m tests.bench.healthctl
 	$(PYTHON) -m tests.bench.looks
 
-soak: deb ## hours under load, on a booted host
+soak: deb ## hours: long random histories, then a booted host under load
+	$(PYTHON) -m pytest tests/unit -m soak --timeout 0
 	$(PYTHON) -m pytest tests/host -m soak --timeout 0
 
 clean: ## removes what was built here; the cached Debian trees stay

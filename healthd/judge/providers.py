@@ -135,8 +135,10 @@ def _holds(
         case Reason.SUSPECT | Reason.HELD | Reason.FROZEN:
             return Root(key)
         case Reason.WAITING:
-            mine = {w.check.key for w in (*waiter.watches, *provider.watches)}
-            return None if verdict.waiting_on in mine else _waits(provider, watch, stories, now)
+            own = {w.check.key for w in provider.watches}
+            if verdict.waiting_on in own:
+                return None
+            return _waits(provider, watch, waiter, stories, now)
         case Reason.STARTING:
             return _starting(provider, watch, now)
         case Reason.STOPPED if watch.check.aspect is Aspect.LIVENESS:
@@ -150,20 +152,31 @@ def _holds(
             return None
 
 
-def _waits(provider: Story, watch: Watch, stories: Mapping[str, Story], now: Now) -> Root | None:
-    """Whom those wait on who need one that waits: its root while that is unwell, then it itself
-    while it has its grace. In a cycle nothing else would ever end it.
+def _waits(
+    provider: Story, watch: Watch, waiter: Story, stories: Mapping[str, Story], now: Now
+) -> Root | None:
+    """Whom those wait on who need one that waits: the one that all of these wait on, while that is
+    unwell; else the last that waits, which is looked at soon. Nobody, where that is the waiter.
     """
-    on = watch.verdict.waiting_on
-    over = story_of(stories, on)
-    at_root = next((w for w in over.watches if w.check.key == on), None) if over else None
-    if over is not None and at_root is not None and at_root.verdict.reason is not Reason.WAITING:
-        held = _holds(over, at_root, provider, stories, now)
-        if held is not None:
-            return held
+    seen = {w.check.key for w in waiter.watches}
+    while True:
+        on = watch.verdict.waiting_on
+        if on in seen:
+            return None
+        seen.add(watch.check.key)
+        over = story_of(stories, on)
+        beneath = next((w for w in over.watches if w.check.key == on), None) if over else None
+        if over is None or beneath is None or beneath.verdict.reason is not Reason.WAITING:
+            break
+        provider, watch = over, beneath
+    held = _holds(over, beneath, waiter, stories, now) if over and beneath else None
+    if held is not None:
+        return held
     until_us = watch.wait_until_us
+    if watch.last_reason is not Reason.WAITING:
+        return Root(watch.check.key, until_us=until_us if now.steady_us < until_us else 0)
     last = provider.run.last
-    if at_root is None and watch.last_reason is Reason.WAITING and last is not None:
+    if beneath is None and last is not None:
         # It fell with what nobody watches, as if that had been stopped.
         until_us = last.at_us + _STOPPED_HOLDS_US
     return Root(watch.check.key, until_us=until_us) if now.steady_us < until_us else None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from healthd.judge.incident import is_open, may_reopen
 from healthd.judge.judge import judge
 from healthd.judge.repairing import HEALTHD, counted
@@ -59,7 +61,9 @@ class LawfulPlay(Play):
     ) -> None:
         """All laws, one after the other."""
         if self.saves:
-            again = judge(decode(encode(before), Story), event, scene)
+            stories = {**scene.stories, before.name: before}
+            loaded = {name: decode(encode(s), Story) for name, s in stories.items()}
+            again = judge(loaded[before.name], event, replace(scene, stories=loaded))
             assert again == (self.story, effects), "what was saved goes on differently"
         self._red_is_open(scene)
         self._stands_still(before, scene)
@@ -252,6 +256,7 @@ class LawfulPlay(Play):
             key, incident = watch.check.key, self.open(watch.check.key)
             quiet = (
                 not busy
+                and not scene.frozen
                 and scene.policy.watch_enabled
                 and watch.verdict.state is State.RED
                 and watch.verdict.reason is not Reason.REPAIRING
