@@ -124,7 +124,7 @@ class LawfulTown(LivingTown):
         self._nothing_in_the_way(unit, watch)
         for name in self.needs(watch):
             since_us = self.put_away.get(name)
-            assert since_us is None or self.now_us - since_us >= HOUR_US, (
+            assert since_us is None or self.now_us - since_us >= HOUR_US - SECOND_US, (
                 f"told of {notice.key} within the hour after {name} was stopped"
             )
 
