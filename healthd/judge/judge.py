@@ -77,7 +77,7 @@ _DECIDING = (
 
 def judge(story: Story, event: Event, scene: Scene) -> tuple[Story, tuple[Effect, ...]]:
     """The story after *event*, and what must be done: saved first, then acted on, in this order."""
-    if scene.frozen and isinstance(event, Looked | UnitSeen | LinkSeen):
+    if scene.frozen and isinstance(event, Looked | UnitSeen | TimerSeen | LinkSeen):
         # What is seen of a machine that stops says nothing of it.
         return story, ()
     turn = Turn(story, scene)

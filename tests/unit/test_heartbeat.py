@@ -89,6 +89,16 @@ def test_a_stopped_timer_is_grey() -> None:
     assert clock.play.told() == []
 
 
+def test_a_timer_that_a_stopping_machine_takes_down_is_not_judged() -> None:
+    """A shutdown stops timers too, and nobody means them."""
+    clock = Clockwork()
+    clock.run(2 * 3600)
+    clock.play.frozen = "the machine stops"
+    clock.stop(How.UNDECIDED)
+    clock.run(300)
+    assert clock.face == ("green", "ok")
+
+
 def test_a_timer_that_is_wanted_and_does_not_run_is_overdue() -> None:
     """A timer that was dead for two months, and nothing failed."""
     clock = Clockwork()
