@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from healthd.judge.due import on_grid
+from healthd.judge.due import is_called, on_grid
 from healthd.judge.incident import close
 from healthd.judge.telling import closed
 from healthd.judge.turn import Turn
 from healthd.model import (
-    READ_KINDS,
     SECOND_US,
     Check,
     Closing,
@@ -41,7 +40,7 @@ def declared(turn: Turn, event: Declared) -> None:
             _gone(turn, watch)
     for check in event.checks:
         new = check.key not in known or known[check.key].check != check
-        if new and check.kind not in READ_KINDS:
+        if new and not is_called(check):
             turn.effects.append(LookAt(check.key, first_look(check, turn.scene)))
 
 

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from zlib import crc32
 
-from healthd.model import READ_KINDS, Idle, Incident, Now, Phase, Reason, State, Watch
+from healthd.model import READ_KINDS, Check, Idle, Incident, Now, Phase, Reason, State, Watch
 
-#: Kinds that something calls for: systemd's signals, or a remote check that fails.
-_CALLED = frozenset({*READ_KINDS, "network"})
+# Beside those that systemd's signals call for: a remote check that fails does, a transient unit
+# that fails, or whatever part of healthd has something to say of itself.
+_CALLED = frozenset({*READ_KINDS, "network", "transient", "healthd"})
+
+
+def is_called(check: Check) -> bool:
+    """Whether something calls for the looks of this check, and no clock does while it is well."""
+    return check.kind in _CALLED
 
 
 def next_due(watch: Watch, incident: Incident | None, now: Now, until_us: int) -> int:
@@ -17,7 +23,7 @@ def next_due(watch: Watch, incident: Incident | None, now: Now, until_us: int) -
     rules = watch.check.rules
     if brisk(watch, incident):
         due = now.steady_us + rules.retry_us
-    elif watch.check.kind in _CALLED:
+    elif is_called(watch.check):
         due = 0
     else:
         due = on_grid(watch.check.key, rules.every_us, now.steady_us)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from healthd.judge import beats, found, telling
 from healthd.judge import run as runs
 from healthd.judge.declaring import declared, first_look
+from healthd.judge.due import is_called
 from healthd.judge.freezing import froze, skip_gap, thawed
 from healthd.judge.holding import released
 from healthd.judge.incident import close
@@ -23,7 +24,6 @@ from healthd.judge.recording import give_up_on_pending, repair_finished, restart
 from healthd.judge.turn import Turn
 from healthd.judge.watched import is_service
 from healthd.model import (
-    READ_KINDS,
     Began,
     Closing,
     Declared,
@@ -304,7 +304,7 @@ def _woken(turn: Turn, event: Woken) -> None:
     if not event.same_boot:
         _gone_over_the_boot(turn)
     for watch in turn.story.watches:
-        if watch.check.kind not in READ_KINDS:
+        if not is_called(watch.check):
             turn.effects.append(LookAt(watch.check.key, first_look(watch.check, turn.scene)))
 
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from healthd.judge.run import restarts_seen
 from healthd.model import (
+    READ_KINDS,
     Aspect,
     AttemptRow,
     CheckKey,
@@ -86,11 +87,11 @@ def is_stale(story: Story, watch: Watch, now: Now) -> bool:
     """Whether the check was to be looked at, and for three intervals was not.
 
     Time in which nobody watched is no part of it. What is looked at when something happens, and
-    not every so often, is never stale.
+    not every so often, is never stale; what is read of systemd is looked at with each reconcile.
     """
     if not watch.present or watch.due_us > now.steady_us:
         return False
-    if not watch.due_us and watch.check.kind != "unit":
+    if not watch.due_us and watch.check.kind not in READ_KINDS:
         return False
     since_us = max(watch.looked_us, story.run.watched_since_us)
     return now.steady_us - since_us > _STALE_AFTER * watch.check.rules.every_us

@@ -8,13 +8,29 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from healthd.daemon import own
 from healthd.daemon.clock import boot_identity, kernel_of, soft_reboots_of
 from healthd.daemon.gaps import Pulse, before_start
 from healthd.daemon.lateness import Lateness
-from healthd.judge import snapshot
-from healthd.model import SECOND_US, CheckKey, Gap, Now, Policy, State
+from healthd.judge import snapshot, transients
+from healthd.judge.network import network_check
+from healthd.model import (
+    SECOND_US,
+    Check,
+    CheckKey,
+    Gap,
+    Look,
+    Looked,
+    Now,
+    Outcome,
+    Policy,
+    Reason,
+    State,
+    Story,
+)
 from healthd.store.records import Meta
-from tests.unit.histories import BEGIN_AT, BEGIN_US, LIVENESS, READINESS, UNIT
+from tests.unit.clockwork import KEY, Clockwork
+from tests.unit.histories import BEGIN_AT, BEGIN_US, LIVENESS, READINESS, UNIT, Play
 from tests.unit.scenes import HOUR, MINUTE, well
 
 STOPPED_AT = BEGIN_AT
@@ -155,6 +171,34 @@ def test_a_check_that_was_not_looked_at_for_three_intervals_is_stale() -> None:
     assert shown(130, READINESS)[:2] == ("grey", "stale")
     assert shown(10 * MINUTE, LIVENESS)[:2] == ("green", "ok")
     assert shown(20 * MINUTE, LIVENESS)[:2] == ("grey", "stale")
+
+
+@pytest.mark.parametrize(
+    ("check", "look"),
+    [
+        (own.own_check(own.SETTINGS), own.settings_look(("line 3: no such key",), ())),
+        (transients.CHECK, transients.transient_look(2, None, last=False)),
+        (network_check(), Look(Outcome.OK, Reason.OK, "leads out by eth0")),
+    ],
+)
+def test_what_is_looked_at_when_something_happens_is_never_stale(check: Check, look: Look) -> None:
+    """Nobody looks at these by the clock: refused settings must not fade into "not looked at"."""
+    play = Play(policy=Policy(), checks=(check,), story=Story(check.key))
+    play.put(Looked(check.key, look))
+    before = snapshot.check_row(play.story, play.watch(check.key), play.now)
+    a_day_later = Now(play.now.steady_us + 24 * HOUR * SECOND_US, BEGIN_AT)
+    row = snapshot.check_row(play.story, play.watch(check.key), a_day_later)
+    assert (row.state, row.reason, row.summary) == (before.state, before.reason, look.summary)
+    assert row.next_look == 0
+
+
+def test_a_heartbeat_that_no_reconcile_has_seen_is_stale() -> None:
+    """Its looks are readings of systemd, as those of a unit are."""
+    clock = Clockwork()
+    story, watch = clock.play.story, clock.play.watch(KEY)
+    for second, stale in ((10 * MINUTE, False), (20 * MINUTE, True)):
+        now = Now(clock.now_us + second * SECOND_US, BEGIN_AT)
+        assert snapshot.is_stale(story, replace(watch, due_us=0), now) is stale
 
 
 def test_all_checks_of_a_frozen_machine_are_counted_grey() -> None:
