@@ -212,7 +212,7 @@ def bounded(evidence: Evidence) -> Evidence:
         if room.takes(name, word := cut(given, TEXT_BYTES))
     }
     look = cut(evidence.look, LOOK_BYTES)
-    look = look if room.takes(look) else ""
+    look = look if look and room.takes(look) else ""
     providers = [
         replace(one, summary=cut(one.summary, TEXT_BYTES))
         for one in evidence.providers

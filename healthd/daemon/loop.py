@@ -190,6 +190,7 @@ class Loop:
         scene = self.scene()
         after, effects = judge(before, event, scene)
         self._keep(after)
+        self._give_back(before, after)
         self._tell_dependents(before, after, scene)
         numbered = []
         for effect in effects:
@@ -204,6 +205,14 @@ class Loop:
         """Those who need this unit are judged anew where that may change what is said of them."""
         for name, event in self._dependents.moved(before, after, self.stories, scene.now):
             self.inbox.put(name, event)
+
+    def _give_back(self, before: Story, after: Story) -> None:
+        """A restart that was overtaken is none, for the budget of the machine neither."""
+        if before.restarts_us is after.restarts_us:
+            return
+        for at_us in set(before.restarts_us).difference(after.restarts_us):
+            if at_us in self._machine_restarts_us:
+                self._machine_restarts_us.remove(at_us)
 
     def scene(self) -> Scene:
         """What is the same for every story at this instant."""

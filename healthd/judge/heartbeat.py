@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from healthd.judge import liveness, resting
 from healthd.judge.ledger import late_from_us, runs
 from healthd.judge.life import DOWN, UP, restarts_by_itself
-from healthd.judge.sight import Sight, degraded, failing, grey, keep, ok
+from healthd.judge.sight import Sight, degraded, failing, grey, keep, ok, words_of
 from healthd.judge.wording import duration, end_in_words, start
 from healthd.model import (
     HOUR_US,
@@ -63,8 +63,11 @@ Row = Callable[[Beat], Look | None]
 
 def heartbeat(beat: Beat) -> Look:
     """What one look at the timer and its job finds."""
-    look = next((found for row in ROWS if (found := row(beat)) is not None), _well(beat))
-    return look if look.until_us else replace(look, until_us=_next_change(beat))
+    for row, rule in RULES:
+        look = row(beat)
+        if look is not None:
+            return replace(look, rule=rule, until_us=look.until_us or _next_change(beat))
+    return replace(_well(beat), rule=_WELL, until_us=_next_change(beat))
 
 
 def dead(beat: Beat) -> Look | None:
@@ -190,11 +193,15 @@ def old(beat: Beat) -> Look | None:
     return failing(Reason.OVERDUE, f"last success {beat.ago(success)}, one is due within {within}")
 
 
+# The rows of any unit, which see of a timer what they see of that.
+_OF_ANY_UNIT = (liveness.configuration, liveness.masked, resting.condition, resting.stopped)
+
+
+def _of_the_timer(row: Callable[[Sight], Look | None]) -> Row:
+    return lambda beat: row(beat.sight)
+
+
 ROWS: tuple[Row, ...] = (
-    lambda beat: liveness.configuration(beat.sight),
-    lambda beat: liveness.masked(beat.sight),
-    lambda beat: resting.condition(beat.sight),
-    lambda beat: resting.stopped(beat.sight),
     taken_along,
     dead,
     jobless,
@@ -208,6 +215,13 @@ ROWS: tuple[Row, ...] = (
     missed,
     old,
 )
+
+#: Each row with its own words, for whoever asks by which rule a timer was judged.
+RULES: tuple[tuple[Row, str], ...] = (
+    *((_of_the_timer(row), words_of(row)) for row in _OF_ANY_UNIT),
+    *((row, words_of(row)) for row in ROWS),
+)
+_WELL = "the last run succeeded, or the first is still to come → green"
 
 
 def _well(beat: Beat) -> Look:

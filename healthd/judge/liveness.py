@@ -22,6 +22,7 @@ from healthd.judge.sight import (
     grey,
     keep,
     ok,
+    words_of,
 )
 from healthd.judge.wording import duration, end_in_words
 from healthd.model import (
@@ -272,7 +273,7 @@ ROWS: tuple[Row, ...] = (
 )
 
 #: Each row with its own words, for whoever asks by which rule a unit was judged.
-RULES = tuple((row, " ".join((row.__doc__ or row.__name__).split())) for row in ROWS)
+RULES = tuple((row, words_of(row)) for row in ROWS)
 
 
 def _activating(sight: Sight) -> Look:

@@ -17,8 +17,8 @@ from healthd.judge.incident import (
 from healthd.judge.network import way_of
 from healthd.judge.providers import open_incident_of
 from healthd.judge.recording import make_attempt
-from healthd.judge.repairing import Engage, Try, Wait, next_step, pending
-from healthd.judge.rerunning import next_rerun
+from healthd.judge.repairing import Engage, Try, Wait, pending
+from healthd.judge.rerunning import next_repair
 from healthd.judge.telling import again_if_due, closed, engage
 from healthd.judge.trail import noted
 from healthd.judge.turn import Turn
@@ -214,9 +214,7 @@ def _stepped(turn: Turn, incident: Incident, watch: Watch, *, counts: bool) -> I
 
 
 def _act(turn: Turn, incident: Incident, watch: Watch) -> int:
-    of_timer = watch.check.aspect is Aspect.HEARTBEAT
-    decide = next_rerun if of_timer else next_step
-    match decide(turn.story, incident, watch, turn.scene):
+    match next_repair(turn.story, incident, watch, turn.scene):
         case Wait(until_us=until_us):
             return until_us
         case Engage(why=why):

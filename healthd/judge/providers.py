@@ -6,7 +6,7 @@ followed from unit to unit. A cycle is cut: nobody waits on who waits on him.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from msgspec import Struct
 
@@ -191,17 +191,6 @@ def _starting(provider: Story, watch: Watch, now: Now) -> Root | None:
 
 def stopped_need(story: Story, watch: Watch, stories: Mapping[str, Story]) -> UnitName:
     """A unit that *watch* needs and that somebody stopped, or ""."""
-    return _first(story, watch, stories, _is_stopped)
-
-
-def failed_need(story: Story, watch: Watch, stories: Mapping[str, Story]) -> UnitName:
-    """A unit that *watch* needs and that is not there though it should be, or ""."""
-    return _first(story, watch, stories, _is_down)
-
-
-def _first(
-    story: Story, watch: Watch, stories: Mapping[str, Story], is_it: Callable[[Story], bool]
-) -> UnitName:
     seen: set[str] = {story.name}
     waiting = list(needs_of(story, watch.check))
     while waiting:
@@ -210,7 +199,7 @@ def _first(
         if name in seen or provider is None:
             continue
         seen.add(name)
-        if is_it(provider):
+        if _is_stopped(provider):
             return UnitName(name)
         live = liveness_of(provider)
         waiting += needs_of(provider, live.check) if live else ()
@@ -220,17 +209,6 @@ def _first(
 def _is_stopped(provider: Story) -> bool:
     live = liveness_of(provider)
     return live is not None and live.verdict.reason is Reason.STOPPED
-
-
-def _is_down(provider: Story) -> bool:
-    """Whether it is down and not meant to be: red, on its way to red, or itself without another."""
-    live = liveness_of(provider)
-    if live is None:
-        return False
-    return live.verdict.state is State.RED or live.verdict.reason in (
-        Reason.SUSPECT,
-        Reason.WAITING,
-    )
 
 
 def _holding(

@@ -39,6 +39,7 @@ NO_RETRY = "the repair said that no retry can help"
 _TRIED_IN_VAIN = 3
 # Rather than have an attempt wait longer than this, the owner is asked.
 _PATIENCE_US = 10 * MINUTE_US
+_DOUBLED_MOST = 10
 
 
 class Wait(Struct, frozen=True):
@@ -217,12 +218,9 @@ def _too_early(story: Story, own: tuple[Attempt, ...], watch: Watch, scene: Scen
     grace_until_us = max(w.grace_until_us for w in story.watches)
     if watch.check.aspect is not Aspect.LIVENESS and now_us < grace_until_us:
         return Wait("the unit was started lately", grace_until_us)
-    last = story.attempts[-1] if story.attempts else None
-    if last is not None and last.result is AttemptResult.OVERTAKEN:
-        # What came first shall have its effect, and a look at it.
-        until_us = last.ended_us + watch.check.rules.retry_us
-        if now_us < until_us:
-            return Wait("something else came first", until_us)
+    overtaken = paused_after_overtaken(story, watch, scene)
+    if overtaken is not None:
+        return overtaken
     backoff = scene.policy.backoff_us
     if own and backoff:
         until_us = own[-1].ended_us + backoff[min(len(own), len(backoff) - 1)]
@@ -235,6 +233,19 @@ def _too_early(story: Story, own: tuple[Attempt, ...], watch: Watch, scene: Scen
     if now_us < until_us:
         return Wait("the unit's own start limit", until_us)
     return None
+
+
+def paused_after_overtaken(story: Story, watch: Watch, scene: Scene) -> Wait | None:
+    """What came first shall have its effect, and a look at it; what comes first over and over is
+    not met by an attempt each time.
+    """
+    results = [a.result is AttemptResult.OVERTAKEN for a in reversed(story.attempts)]
+    in_a_row = results.index(False) if False in results else len(results)
+    if not in_a_row:
+        return None
+    pause_us = watch.check.rules.retry_us << min(in_a_row - 1, _DOUBLED_MOST)
+    until_us = story.attempts[-1].ended_us + min(pause_us, _PATIENCE_US)
+    return Wait("something else came first", until_us) if scene.now.steady_us < until_us else None
 
 
 def _start_limit_until(story: Story, now_us: int) -> int:

@@ -5,25 +5,32 @@ from __future__ import annotations
 from healthd.judge.ledger import runs
 from healthd.judge.life import restarts_by_itself
 from healthd.judge.repairing import (
-    HEALTHD,
     Engage,
     Step,
     Try,
     Wait,
     against_intent,
     budget_spent,
+    counted,
     harmful,
     held_by_somebody,
+    next_step,
+    paused_after_overtaken,
     pending,
 )
-from healthd.model import AttemptResult, Incident, Reason, Scene, Story, UnitFacts, Watch
+from healthd.model import Aspect, AttemptResult, Incident, Reason, Scene, Story, UnitFacts, Watch
+
+
+def next_repair(story: Story, incident: Incident, watch: Watch, scene: Scene) -> Step:
+    """Called after a look left *watch* red with an open incident that is not idle: of a timer its
+    job is run again, anything else is restarted.
+    """
+    decide = next_rerun if watch.check.aspect is Aspect.HEARTBEAT else next_step
+    return decide(story, incident, watch, scene)
 
 
 def next_rerun(story: Story, incident: Incident, watch: Watch, scene: Scene) -> Step:
-    """Called after a look left a heartbeat red with an open incident that is not idle.
-
-    A job is run again once an incident: it may have done half of its work already.
-    """
+    """A job is run again once an incident: it may have done half of its work already."""
     if pending(story):
         return Wait("an attempt is being made")
     if watch.verdict.reason is Reason.REPAIRING:
@@ -42,13 +49,14 @@ def next_rerun(story: Story, incident: Incident, watch: Watch, scene: Scene) -> 
         or against_intent(story, watch, scene)
         or held_by_somebody(job.id, scene)
         or budget_spent(story, scene)
+        or paused_after_overtaken(story, watch, scene)
         or _too_early(job, scene)
         or Try(job.id)
     )
 
 
 def _tried(incident: Incident, scene: Scene) -> Engage | None:
-    own = [a for a in incident.attempts if a.by == HEALTHD]
+    own = [a for a in incident.attempts if counted(a)]
     if not own:
         return None if scene.policy.max_attempts else Engage("the settings allow no attempt")
     if own[-1].result is AttemptResult.FINAL:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
@@ -81,6 +81,11 @@ class Sight(Struct, frozen=True):
     def for_us(self, since_us: int) -> int:
         """How long it is since *since_us*, never below 0."""
         return max(0, self.now.steady_us - since_us)
+
+
+def words_of(row: Callable[..., Look | None]) -> str:
+    """A row's own words, for whoever asks by which rule a look found what it did."""
+    return " ".join((row.__doc__ or row.__name__).split())
 
 
 def ok(summary: str) -> Look:

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from healthd.judge.due import is_called
 from healthd.judge.incident import is_open, notice_stands, was_engaged
-from healthd.judge.repairing import Engage, Try, Wait, next_step
+from healthd.judge.repairing import Engage, Try, Wait
+from healthd.judge.rerunning import next_repair
 from healthd.judge.snapshot import open_incident, shown
 from healthd.judge.verdict import FLAPPING_AT, LOOKS_KEPT
 from healthd.judge.wording import duration
 from healthd.model import (
     MINUTE_US,
+    READ_KINDS,
     Check,
     Closing,
     Idle,
@@ -93,11 +96,13 @@ def _rule(watch: Watch) -> str:
     last = watch.trail[-1] if watch.trail else None
     if last is not None and last.rule:
         return last.rule
-    return _of_kind(watch.check) if watch.check.kind != "unit" else ""
+    return _of_kind(watch.check) if watch.check.kind not in READ_KINDS else ""
 
 
 def _of_kind(check: Check) -> str:
     rules = check.rules
+    if is_called(check):
+        return f"a look of kind {check.kind}, whenever something calls for it"
     return (
         f"a look of kind {check.kind} every {duration(rules.every_us)}, which may take "
         f"{duration(rules.timeout_us)}; red after {_times(rules.after, 'failing look')} in a row, "
@@ -162,11 +167,11 @@ def _tried(story: Story, watch: Watch, incident: Incident, scene: Scene) -> str:
         return f"nothing more: {incident.why_engaged}"
     if not scene.policy.watch_enabled:
         return "nothing: watching is off"
-    match next_step(story, incident, watch, scene):
+    match next_repair(story, incident, watch, scene):
         case Wait(why=words):
-            return f"a restart waits: {words}"
+            return f"a repair waits: {words}"
         case Engage(why=words):
-            return f"no restart: {words}"
+            return f"no repair: {words}"
         case Try(unit=unit):
             return f"a restart of {unit} is next"
 

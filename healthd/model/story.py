@@ -63,8 +63,8 @@ class Story(Struct, frozen=True):
 
     *name* is the unit's Id, or the check's key. *incidents* are the open ones and those closed less
     than 15 min ago. *attempts* are those of the present stretch in which any check has an open
-    incident. *restarts_us*: our restarts in the last hour, for the budget. *held*: what a hold on
-    the unit says, "" = there is none. *timer*, *job* and *ledger* are those of a timer's story.
+    incident. *restarts_us*: our restarts, for as long as a budget counts them. *held*: what a hold
+    on the unit says, "" = there is none. *timer*, *job* and *ledger* are those of a timer's story.
     """
 
     name: str

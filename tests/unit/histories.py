@@ -125,6 +125,8 @@ class Play:
         self.story, effects = judge(before, event, scene)
         self.stories[self.story.name] = self.story
         self.effects += effects
+        given_back = set(before.restarts_us).difference(self.story.restarts_us)
+        self.machine_restarts_us = [t for t in self.machine_restarts_us if t not in given_back]
         self.judged(before, event, scene, effects)
         for effect in effects:
             match effect:

@@ -10,6 +10,7 @@ from healthd.model import (
     HOUR_US,
     SECOND_US,
     ActiveState,
+    AttemptResult,
     Closing,
     Edition,
     How,
@@ -298,6 +299,29 @@ def test_a_listed_job_is_run_once_more_and_never_twice() -> None:
     assert clock.play.told() == [Edition.ENGAGED]
     clock.run(3 * 1800)
     assert clock.reruns == 1
+
+
+def test_a_rerun_that_somebody_overtook_was_none() -> None:
+    """Nothing was run again, so "run again, and that did not help" would be a lie."""
+    clock = Clockwork(policy=LISTED_JOB)
+    clock.status, clock.overtakes = 1, 1
+    clock.run(3600 + 60 + 6)
+    clock.status = 0
+    clock.run(90)
+    assert clock.reruns == 1
+    results = [a.result for a in clock.play.story.incidents[0].attempts]
+    assert results == [AttemptResult.OVERTAKEN, AttemptResult.DONE]
+    assert clock.play.endings() == [Closing.SELF_HEALED]
+    assert clock.play.told() == []
+
+
+def test_what_is_overtaken_over_and_over_is_tried_ever_more_rarely() -> None:
+    """Each try is written down: a hold of four hours must not leave thousands of them."""
+    clock = Clockwork(policy=LISTED_JOB)
+    clock.status, clock.overtakes = 1, 10_000
+    clock.run(3600 + 60 + 4 * 3600)
+    assert 5 < len(clock.play.repairs()) < 40
+    assert clock.play.told() == []
 
 
 def test_a_rerun_that_takes_an_hour_is_waited_for() -> None:

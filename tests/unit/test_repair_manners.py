@@ -66,6 +66,17 @@ def test_a_units_budget_goes_over_incidents() -> None:
     assert why(stage) == "restarted 2 times lately, not trying again"
 
 
+def test_a_budget_of_a_day_counts_a_day() -> None:
+    """What the owner wrote holds, not the hour of the default."""
+    stage = Stage(policy=replace(LISTED, unit_budget=Budget(2, 24 * HOUR_US)))
+    stage.run(10)
+    for _ in range(3):
+        stage.kill()
+        stage.run(3 * HOUR)
+    assert stage.calls == 2
+    assert why(stage) == "restarted 2 times lately, not trying again"
+
+
 def test_three_restarts_a_minute_are_enough_for_a_machine() -> None:
     """When thirty units die at once, thirty restarts would be a second storm."""
     stage = dying()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 
+import pytest
 from msgspec.structs import replace
 
-from healthd.judge.liveness import ROWS, RULES
+from healthd.daemon.own import STORE, own_check
+from healthd.judge import heartbeat, liveness
 from healthd.judge.trail import KEPT
 from healthd.judge.why import why
 from healthd.model import (
@@ -28,6 +31,7 @@ from healthd.model import (
     Watch,
     WhyRow,
 )
+from tests.unit.clockwork import KEY, LISTED_JOB, Clockwork
 from tests.unit.histories import FAIL, LISTED, LIVENESS, OK, READINESS, READY_CHECK, SLOW, Play
 from tests.unit.scenes import MINUTE, opened, well
 from tests.unit.stage import Stage
@@ -76,7 +80,7 @@ def test_red_says_what_is_tried_and_that_it_is_not_the_owners_turn_yet() -> None
     assert told.judged.startswith("a restart of it is under way")
     assert [look.reason for look in told.looks] == [Reason.SUSPECT, Reason.UNREADY]
     assert told.incident == 1
-    assert told.tried == "a restart waits: an attempt is being made"
+    assert told.tried == "a repair waits: an attempt is being made"
     assert told.notice == "it is not the owner's turn before repairs have failed"
     assert told.told == told.again == 0
 
@@ -194,10 +198,38 @@ def test_what_nobody_looks_at_says_so() -> None:
     assert told.judged.startswith("the last verdict is kept, and nobody looks")
 
 
-def test_every_row_of_the_table_has_words_of_its_own() -> None:
+def test_a_timer_names_its_row_and_what_is_next_for_its_job() -> None:
+    """Its rule is no interval, and what is repaired is the job that is on the list."""
+    clock = Clockwork(policy=LISTED_JOB)
+    assert asked(clock.play, KEY).rule.startswith("never run → grey")
+    clock.status = 1
+    clock.run(3600 + 60 + 1)
+    told = asked(clock.play, KEY)
+    assert told.rule.startswith("the last end failed → failing `failed`")
+    assert told.judged == "1 failing look in a row, red from 2 on"
+    clock.run(6)
+    assert asked(clock.play, KEY).tried == "a repair waits: the job's own start limit"
+    clock.run(120)
+    told = asked(clock.play, KEY)
+    assert told.tried == "nothing more: it was run again, and that did not help"
+    clock = Clockwork(policy=LISTED_JOB)
+    clock.run(2 * 3600)
+    assert "→ green" in asked(clock.play, KEY).rule
+
+
+def test_what_no_clock_calls_for_names_no_interval() -> None:
+    """`every 30 s` would be a lie of what is looked at when something happens."""
+    check = own_check(STORE)
+    play = Play(checks=(check,), story=Story(check.key))
+    play.put(Looked(check.key, OK))
+    assert asked(play, check.key).rule == "a look of kind healthd, whenever something calls for it"
+
+
+@pytest.mark.parametrize("rules", [liveness.RULES, heartbeat.RULES])
+def test_every_row_of_the_tables_has_words_of_its_own(rules: Sequence[tuple[object, str]]) -> None:
     """A new row is shown to whoever asks; it must say what it is."""
-    words = [rule for _, rule in RULES]
-    assert len(set(words)) == len(ROWS)
+    words = [rule for _, rule in rules]
+    assert len(set(words)) == len(words)
     assert all(" " in rule and len(rule) < 400 for rule in words)
 
 
