@@ -33,8 +33,8 @@ def make_attempt(turn: Turn, unit: UnitName, watch: Watch) -> None:
     """healthd's own attempt: counted in the budget, one grace for all checks of the unit."""
     attempt = _begin(turn, unit, HEALTHD, watch.check.key)
     now_us = attempt.at_us
-    unit, machine = turn.scene.policy.unit_budget, turn.scene.policy.machine_budget
-    counted_us = max(HOUR_US, unit.per_us, machine.per_us)
+    policy = turn.scene.policy
+    counted_us = max(HOUR_US, policy.unit_budget.per_us, policy.machine_budget.per_us)
     recent = tuple(t for t in turn.story.restarts_us if t > now_us - counted_us)
     run = replace(turn.story.run, excused_us=now_us)
     turn.story = replace(turn.story, restarts_us=(*recent, now_us), run=run)
