@@ -13,8 +13,15 @@ from healthd.errors import HealthdError
 from healthd.host import journal
 from healthd.host.journal_runs import runs_of
 from healthd.judge.ledger import dated, unseen_runs
-from healthd.judge.run import DAY_US, crash_before_stop, gap_end, unheard_ends, unseen_end
-from healthd.model import Began, Ended, JobRun, JobStop, Ledger, Now, Run, UnitFacts
+from healthd.judge.run import (
+    DAY_US,
+    called_off,
+    crash_before_stop,
+    gap_end,
+    unheard_ends,
+    unseen_end,
+)
+from healthd.model import Began, End, Ended, JobRun, JobStop, Ledger, Now, Run, UnitFacts
 
 log = logging.getLogger(__name__)
 
@@ -29,11 +36,14 @@ Answer = TypeVar("Answer")
 async def bridged(run: Run, facts: UnitFacts, now: Now) -> tuple[Ended | Began, ...]:
     """How the invocation ended whose end no signal told, and which one has begun since."""
     events: list[Ended | Began] = []
+    ends: tuple[End | None, ...]
     invocation = unseen_end(run, facts)
     if invocation:
         said = await _written_of(invocation, facts.providers)
         ends = (crash_before_stop(run, facts, said, now), gap_end(run, facts, said, now))
-        events += [Ended(end) for end in ends if end is not None]
+    else:
+        ends = (called_off(run, facts, now),)
+    events += [Ended(end) for end in ends if end is not None]
     if facts.invocation and facts.invocation != run.invocation:
         started_us = facts.inactive_exit_us or now.steady_us
         unheard_us = unheard_ends(run, facts, await _restarts_written(run, facts, now), now)

@@ -173,9 +173,9 @@ class Holds:
     def _tell(self, units: tuple[UnitName, ...]) -> None:
         """Have the stories of *units* judged by what is held now."""
         self._loop.held = in_words(self._holds.values())
-        for unit in units:
-            if unit in self._loop.stories:
-                self._loop.inbox.put(unit, HoldsChanged())
+        for name, story in self._loop.stories.items():
+            if name in units or (story.timer and story.timer.unit in units):
+                self._loop.inbox.put(name, HoldsChanged())
         self._loop.shown_anew()
         self._changed()
 

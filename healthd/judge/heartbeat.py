@@ -15,7 +15,7 @@ from healthd.judge import liveness, resting
 from healthd.judge.ledger import late_from_us, runs
 from healthd.judge.life import DOWN, UP, restarts_by_itself
 from healthd.judge.sight import Sight, degraded, failing, grey, keep, ok, words_of
-from healthd.judge.wording import duration, end_in_words, start
+from healthd.judge.wording import duration, end_in_words, instant, start
 from healthd.model import (
     HOUR_US,
     How,
@@ -54,8 +54,13 @@ class Beat(Struct, frozen=True):
     def runs(self) -> bool:
         return runs(self.job)
 
-    def ago(self, run: JobRun) -> str:
-        return f"{duration(max(0, self.now_us - run.at_us))} ago"
+    def wall_at(self, steady_us: int) -> int:
+        """The wall's instant of a steady one."""
+        return self.sight.now.wall_at + steady_us - self.now_us
+
+    def when(self, run: JobRun) -> str:
+        """When *run* ended. The summary stands for minutes, where "1 s ago" would grow false."""
+        return instant(self.wall_at(run.at_us))
 
 
 Row = Callable[[Beat], Look | None]
@@ -104,12 +109,19 @@ def jobless(beat: Beat) -> Look | None:
 
 
 def tried_again(beat: Beat) -> Look | None:
-    """The last end failed, and systemd restarts the job by itself: that run is not over."""
+    """The last end failed, and systemd restarts the job by itself: that run is not over. One that
+    was restarted as often as makes a crash loop, and waits for the next try, may never be: failing
+    `crash-loop`
+    """
     job, last = beat.job, beat.ledger.last
     if job is None or last is None or last.result is not RunResult.FAILED:
         return None
+    waits = restarts_by_itself(job.sub_state)
     # NRestarts counts from the last start that was no automatic one.
-    again = restarts_by_itself(job.sub_state) or (beat.runs and job.n_restarts > 0)
+    if waits and job.n_restarts >= beat.sight.policy.crash_loop.restarts:
+        words = f"systemd restarted {job.id} {job.n_restarts} times, last: {last.words}"
+        return failing(Reason.CRASH_LOOP, words)
+    again = waits or (beat.runs and job.n_restarts > 0)
     return keep("systemd restarts the job by itself") if again else None
 
 
@@ -119,7 +131,7 @@ def failed(beat: Beat) -> Look | None:
     if last is None or last.result is not RunResult.FAILED:
         return None
     again = "; runs again" if beat.runs else ""
-    return failing(Reason.FAILED, f"{last.words}, last run {beat.ago(last)}{again}")
+    return failing(Reason.FAILED, f"{last.words}, last run {beat.when(last)}{again}")
 
 
 def skipped(beat: Beat) -> Look | None:
@@ -151,15 +163,16 @@ def running(beat: Beat) -> Look | None:
     limit_us = max(3 * longest_us, _LONG_US)
     begun_us = beat.ledger.running_us or beat.now_us
     so_far_us = beat.now_us - begun_us
+    since = instant(beat.wall_at(begun_us))
     if so_far_us < limit_us:
         return Look(
             Outcome.OK,
             Reason.OK,
-            f"running for {duration(so_far_us)}",
+            f"running since {since}",
             until_us=begun_us + limit_us,
         )
     before = f", its longest lately took {duration(longest_us)}" if longest_us else ""
-    return degraded(Reason.DEGRADED, f"still running after {duration(so_far_us)}{before}")
+    return degraded(Reason.DEGRADED, f"still running, since {since}{before}")
 
 
 def one_shot(beat: Beat) -> Look | None:
@@ -190,7 +203,7 @@ def old(beat: Beat) -> Look | None:
     success = beat.ledger.success
     if success is None:
         return failing(Reason.OVERDUE, f"no success yet, and one is due within {within}")
-    return failing(Reason.OVERDUE, f"last success {beat.ago(success)}, one is due within {within}")
+    return failing(Reason.OVERDUE, f"last success {beat.when(success)}, one is due within {within}")
 
 
 # The rows of any unit, which see of a timer what they see of that.
@@ -226,7 +239,7 @@ _WELL = "the last run succeeded, or the first is still to come → green"
 
 def _well(beat: Beat) -> Look:
     last = beat.ledger.last
-    did = f"ran {beat.ago(last)}" if last else "fires now"
+    did = f"ran {beat.when(last)}" if last else "fires now"
     return ok(f"{did}{_next_in_words(beat)}")
 
 
@@ -258,16 +271,17 @@ def _next_change(beat: Beat) -> int:
 
 def _last_in_words(beat: Beat) -> str:
     last = beat.ledger.last
-    return f", last run {beat.ago(last)}" if last else ""
+    return f", last run {beat.when(last)}" if last else ""
 
 
 def _next_in_words(beat: Beat) -> str:
     timer, now = beat.timer, beat.sight.now
     if beat.runs or not timer.has_next:
         return ""
-    left = [timer.next_at - now.wall_at] if timer.next_at else []
-    left += [timer.next_us - now.steady_us] if timer.next_us else []
-    return f", next in {duration(min(left))}" if min(left) > 0 else ", next run is due"
+    coming = [timer.next_at] if timer.next_at else []
+    coming += [beat.wall_at(timer.next_us)] if timer.next_us else []
+    next_at = min(coming)
+    return f", next run {instant(next_at)}" if next_at > now.wall_at else ", next run is due"
 
 
 def remedy(story: Story) -> str:

@@ -163,7 +163,7 @@ def _around_it(turn: Turn, event: LinkSeen | ProviderMoved | PackageRunOver) -> 
 
 def _follow_holds(turn: Turn) -> None:
     """A hold is in force from the first event after it began, whatever that is."""
-    held, before = turn.scene.held.get(turn.story.name, ""), turn.story.held
+    held, before = _held(turn), turn.story.held
     if held == before or turn.scene.frozen:
         return
     turn.story = replace(turn.story, held=held)
@@ -173,6 +173,13 @@ def _follow_holds(turn: Turn) -> None:
     for watch in turn.story.watches:
         if watch.present:
             take(turn, watch, Look(Outcome.NOT_JUDGED, Reason.HELD, held))
+
+
+def _held(turn: Turn) -> str:
+    """What a hold on the unit says, or on the job of a timer: who works on that breaks its runs."""
+    story, held = turn.story, turn.scene.held
+    job = story.timer.unit if story.timer else ""
+    return held.get(story.name, "") or held.get(job, "")
 
 
 def _package_run_over(turn: Turn) -> None:

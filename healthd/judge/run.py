@@ -169,6 +169,23 @@ def gap_end(run: Run, facts: UnitFacts, said: JobStop | None, now: Now) -> End |
     )
 
 
+def called_off(run: Run, facts: UnitFacts, now: Now) -> End | None:
+    """The stop that no signal told, of a unit that waited for its automatic restart; None = none.
+
+    Its invocation had ended before, and nothing but that stop leaves it `inactive` with such a
+    Result.
+    """
+    last = run.last
+    if last is None or last.how is not How.BY_ITSELF or last.invocation != facts.invocation:
+        return None
+    rests = facts.active_state is ActiveState.INACTIVE and not restarts_by_itself(facts.sub_state)
+    if not facts.invocation or not rests or facts.result in CLEAN_RESULTS:
+        return None
+    at_us = facts.inactive_enter_us if facts.inactive_enter_us > last.at_us else now.steady_us
+    at = now.wall_at - (now.steady_us - at_us)
+    return End(last.invocation, at_us, at, How.ASKED, clean=False, after_gap=True)
+
+
 def crash_before_stop(run: Run, facts: UnitFacts, said: JobStop | None, now: Now) -> End | None:
     """The end by itself that a job found when it called off the automatic restart; None = none.
 

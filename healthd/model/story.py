@@ -64,7 +64,8 @@ class Story(Struct, frozen=True):
     *name* is the unit's Id, or the check's key. *incidents* are the open ones and those closed less
     than 15 min ago. *attempts* are those of the present stretch in which any check has an open
     incident. *restarts_us*: our restarts, for as long as a budget counts them. *held*: what a hold
-    on the unit says, "" = there is none. *timer*, *job* and *ledger* are those of a timer's story.
+    on the unit, or on the job of a timer, says, "" = there is none. *timer*, *job* and *ledger* are
+    those of a timer's story.
     """
 
     name: str

@@ -23,9 +23,11 @@ from tests.bus.client import Client
 from tests.bus.daemon import Healthd, on_both_libraries
 from tests.bus.heard import LIMIT_S
 from tests.bus.polkit import MockPolkit
+from tests.bus.timer1 import FakeTimer
 
 WEB, DB, ALIAS = "web.service", "db.service", "www.service"
 LIVE = f"liveness:{WEB}"
+BEAT = "heartbeat:backup.timer"
 HELD = (State.GREY, Reason.HELD)
 ACTION = "org.healthd1.hold"
 #: Takes a hold over the library of healthctl, says so, and stays.
@@ -114,6 +116,24 @@ async def test_a_held_unit_is_grey_until_its_holder_lets_go(healthd: Healthd) ->
         assert await holds(client) == []
         # Failing still, in its grace.
         assert (await client.checks())[LIVE].face == HELD
+        assert await client.incidents() == []
+
+
+async def test_a_hold_on_a_job_holds_the_heartbeat_of_its_timer(healthd: Healthd) -> None:
+    """In force when the answer comes, for the job has no check of its own."""
+    timer = FakeTimer(healthd.systemd, "backup")
+    await healthd.start()
+    client = await healthd.client()
+    async with allowed(healthd):
+        end = await take(healthd, "backup.service", why="restore")
+        assert (await client.checks())[BEAT].face == HELD
+        timer.fire(status=1)
+        await healthd.hears_all(client)
+        assert (await client.checks())[BEAT].face == HELD
+        os.close(end)
+        await healthd.journal.until_kind(Kind.HOLD_ENDED)
+        timer.fire()
+        await client.until_face(BEAT, State.GREEN, Reason.OK)
         assert await client.incidents() == []
 
 

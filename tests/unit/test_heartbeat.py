@@ -13,13 +13,14 @@ from healthd.model import (
     AttemptResult,
     Closing,
     Edition,
+    HoldsChanged,
     How,
     JobRun,
     LoadState,
     Policy,
     RunResult,
 )
-from tests.unit.clockwork import CHECK, DAY_S, KEY, LISTED_JOB, Clockwork
+from tests.unit.clockwork import CHECK, DAY_S, JOB, KEY, LISTED_JOB, Clockwork
 
 WITHIN = replace(CHECK, declared=True, within_us=26 * HOUR_US)
 
@@ -28,11 +29,11 @@ def test_a_job_that_runs_well_is_green() -> None:
     """The summary says when it ran, and when it runs next."""
     clock = Clockwork()
     assert clock.face == ("grey", "starting")
-    assert clock.says == "has not run yet, next in 1 h"
+    assert clock.says == "has not run yet, next run 2026-11-30 01:53 UTC"
     clock.run(3 * 3600)
     clock.reconcile()
     assert clock.face == ("green", "ok")
-    assert clock.says == "ran 1 h 59 min ago, next in 22 h 1 min"
+    assert clock.says == "ran 2026-11-30 01:54 UTC, next run 2026-12-01 01:54 UTC"
 
 
 def test_a_failed_run_is_one_incident_until_one_succeeds() -> None:
@@ -158,7 +159,7 @@ def test_a_job_that_takes_far_longer_than_usual_is_seen() -> None:
     clock.takes_s = 5 * DAY_S
     clock.run(clock.left_s + 30 * 60)
     clock.reconcile()
-    assert clock.says == "running for 30 min"
+    assert clock.says == "running since 2026-12-01 01:54 UTC"
     clock.run(DAY_S)
     assert clock.face == ("yellow", "degraded")
     assert clock.says.endswith("its longest lately took 1 min")
@@ -358,3 +359,43 @@ def test_a_failed_run_that_systemd_restarts_is_not_over() -> None:
     clock.see(fresh=True)
     clock.run(30)
     assert clock.play.told() == []
+
+
+def test_a_job_that_systemd_restarts_for_ever_is_told_once() -> None:
+    """Restart=on-failure slower than its start limit never reaches `failed`: no run is over."""
+    clock = Clockwork()
+    clock.run(3600)
+    for restarts in range(8):
+        clock.job = replace(clock.job, n_restarts=restarts)
+        clock.start()
+        clock.see(fresh=True)
+        clock.run(1)
+        clock.end(How.BY_ITSELF, 1)
+        state = ActiveState.ACTIVATING
+        clock.job = replace(clock.job, active_state=state, sub_state="auto-restart")
+        clock.see(fresh=True)
+        assert restarts > 3 or clock.play.told() == []
+        clock.run(20)
+    assert clock.face == ("red", "crash-loop")
+    assert clock.says == "systemd restarted backup.service 7 times, last: exit code 1"
+    assert clock.play.told() == [Edition.ENGAGED]
+    clock.start()
+    clock.run(70)
+    assert clock.face == ("green", "ok")
+    assert set(clock.play.endings()) == {Closing.USER_FIXED}
+
+
+def test_who_holds_the_job_holds_its_heartbeat() -> None:
+    """Whoever works on a job says so for the job; the timer is not what he has in mind."""
+    clock = Clockwork()
+    clock.status = 1
+    clock.play.held[JOB] = "held by pid 812: restore"
+    clock.put(HoldsChanged())
+    assert (clock.face, clock.says) == (("grey", "held"), "held by pid 812: restore")
+    clock.run(2 * 3600)
+    assert (clock.face, clock.play.told()) == (("grey", "held"), [])
+    del clock.play.held[JOB]
+    clock.put(HoldsChanged())
+    clock.run(120)
+    assert clock.face == ("red", "failed")
+    assert clock.play.told() == [Edition.ENGAGED]

@@ -187,6 +187,24 @@ def test_inactive_with_a_failed_result_was_stopped_while_it_waited_to_restart() 
     assert how(gone(result="signal")) is How.ASKED
 
 
+def test_a_restart_called_off_in_a_gap_was_a_person() -> None:
+    """The crash was told before the gap; only the stop that followed it is news."""
+    crashed = played(began("a"), end("a", 1))
+    stopped = gone(result="exit-code", inactive_enter_us=T0_US + 2 * SECOND_US)
+    found = runs.called_off(crashed, stopped, at(MINUTE_US))
+    assert found is not None
+    assert (found.how, found.at_us) == (How.ASKED, T0_US + 2 * SECOND_US)
+    assert counted(runs.ended(crashed, found, at(MINUTE_US)), MINUTE_US) == 0
+    for other in (
+        gone(result="success"),
+        replace(stopped, active_state=ActiveState.FAILED),
+        replace(stopped, invocation="b"),
+        replace(stopped, active_state=ActiveState.ACTIVATING, sub_state="auto-restart"),
+    ):
+        assert runs.called_off(crashed, other, at(MINUTE_US)) is None
+    assert runs.called_off(LIVED, stopped, at(MINUTE_US)) is None
+
+
 def test_what_has_a_successor_ended_unseen() -> None:
     """NRestarts tells an automatic restart; nothing tells a person's."""
     again = UnitFacts(WEB, invocation="b", active_state=ActiveState.ACTIVE, n_restarts=1)
