@@ -101,9 +101,9 @@ class Timers:
         likely = {f"{name.removesuffix('.timer')}.service" for name in unknown}
         return {*self._known, *self._jobs, *unknown, *(likely & loaded.keys())}
 
-    def follows(self, unit: str) -> bool:
-        """Whether *unit* is a timer, or the job of one that is watched."""
-        return is_timer(unit) or unit in self._jobs
+    def watches(self, unit: str) -> bool:
+        """Whether *unit* is a timer that is watched, or the job of one."""
+        return unit in self._known or unit in self._jobs
 
     async def take(self, loaded: Mapping[str, UnitRow]) -> None:
         """Compare with a listing of all units; whoever differs is read, and new ones."""
@@ -144,7 +144,8 @@ class Timers:
         """A signal of systemd, before Endings has it: an end is worded by what came with it."""
         match signal:
             case UnitChanged(unit=unit):
-                self._heard[unit] += unit in self._known or unit in self._jobs
+                if self.watches(unit):
+                    self._heard[unit] += 1
                 self._changed(signal)
             case Reloading(active=False) | OwnerChanged(present=True):
                 for name in self._known:
@@ -343,6 +344,7 @@ class Timers:
         job = seen.timer.unit if seen else UnitName("")
         if not self._of(job):
             self._jobs.pop(job, None)
+            self._heard.pop(job, None)
         self._heard.pop(name, None)
         if name in self._stories:
             self._inbox.put(name, Declared(()))

@@ -42,6 +42,7 @@ from healthd.model import (
     UnitFacts,
     UnitFilesChanged,
     UnitName,
+    UnitRemoved,
     UnitSeen,
 )
 
@@ -300,10 +301,18 @@ class Units:
         found = (r.name for r in rows if r.load_state is LoadState.LOADED and ignored(r.name))
         return tuple(sorted(found))
 
+    def _forget(self, unit: str) -> None:
+        """What signals have told of a unit, unless it is watched."""
+        if unit in self._facts:
+            return
+        self._reads.forget(unit)
+        if not self._timers.watches(unit):
+            # The job of a timer has no check, and how it ends is followed all the same.
+            self._endings.forget(UnitName(unit))
+
     def _drop(self, unit: str) -> None:
         self._facts.pop(unit, None)
-        self._reads.forget(unit)
-        self._endings.forget(UnitName(unit))
+        self._forget(unit)
         if unit in self._stories:
             self._inbox.put(unit, Declared(()))
 
@@ -319,13 +328,21 @@ class Units:
             return
         self._transients.heard(signal)
         self._timers.heard(signal)
-        now = self._clock.now()
-        for unit, event in self._endings.feed(signal, now):
+        self._hear_ends(signal)
+        self._hear_changes(signal)
+
+    def _hear_ends(self, signal: SystemdSignal) -> None:
+        for unit, event in self._endings.feed(signal, self._clock.now()):
             self._inbox.put(unit, event)
             self._package_runs.heard(unit, event)
             self._timers.told(unit, event)
             if unit in self._facts and not isinstance(signal, UnitChanged):
                 self._inbox.put(unit, UnitSeen(self._facts[unit]))
+        if isinstance(signal, UnitRemoved) and not self._reloading:
+            # Sessions and what somebody made up come by new names for as long as we live.
+            self._forget(signal.unit)
+
+    def _hear_changes(self, signal: SystemdSignal) -> None:
         match signal:
             case UnitChanged():
                 self._changed(signal)
@@ -369,7 +386,7 @@ class Units:
 
     def _meet(self, unit: str) -> None:
         """A job of a unit that we do not know has ended: it was not loaded before."""
-        if self._timers.follows(unit) and not is_timer(unit):
+        if self._timers.watches(unit):
             return
         if may_be_watched(unit) and unit not in self._facts and unit not in self._no_check:
             self._rousing.set()
