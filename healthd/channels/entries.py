@@ -68,7 +68,6 @@ class Priority(StrEnum):
     WARNING = "4"
     NOTICE = "5"
     INFO = "6"
-    DEBUG = "7"
 
 
 _STATE_PRIORITY = {

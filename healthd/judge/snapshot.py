@@ -102,18 +102,6 @@ def open_incident(story: Story, key: CheckKey) -> Incident | None:
     return next((i for i in story.incidents if i.key == key and i.phase is not Phase.CLOSED), None)
 
 
-def incident_rows(stories: Iterable[Story]) -> tuple[IncidentRow, ...]:
-    """The open incidents, oldest first."""
-    rows = [
-        incident_row(incident)
-        for story in stories
-        for incident in story.incidents
-        if incident.phase is not Phase.CLOSED
-    ]
-    rows.sort(key=lambda row: row.id)
-    return tuple(rows)
-
-
 def incident_row(incident: Incident, gaps: tuple[Gap, ...] = ()) -> IncidentRow:
     """The row of one incident, open or closed; *gaps* are those that lie in it."""
     return IncidentRow(

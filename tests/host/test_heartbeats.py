@@ -76,7 +76,7 @@ def test_a_listed_job_is_run_once_more(host: Host) -> None:
 
 
 def test_a_stopped_timer_is_grey_and_a_dead_one_is_overdue(host: Host) -> None:
-    """Stopped on purpose is nobody's fault; enabled, and never started, is a timer that is dead."""
+    """Stopped on purpose is nobody's fault; wanted, and down though nobody asked, is dead."""
     key = job(host, "beat-stop", "true")
     run(host, "beat-stop")
     host.wait_for(lambda: face(host, key) == ("green", "ok"))
@@ -86,9 +86,13 @@ def test_a_stopped_timer_is_grey_and_a_dead_one_is_overdue(host: Host) -> None:
     host.unit("beat-dead.service", _SERVICE.format(command="true"))
     host.unit("beat-dead.timer", _TIMER)
     host.run("systemctl", "enable", "--quiet", "beat-dead.timer")
+    host.wait_for(lambda: face(host, "heartbeat:beat-dead.timer") == ("red", "overdue"))
+    incident = incident_in(host, "beat-dead.timer", "engaged")
+    assert incident["remedy"] == "systemctl start beat-dead.timer"
+    assert told(host, incident["id"]) == ["engaged"]
     host.run("systemctl", "start", "beat-dead.timer")
-    host.run("systemctl", "stop", "beat-dead.timer")
-    host.wait_for(lambda: face(host, "heartbeat:beat-dead.timer")[0])
+    assert incident_in(host, "beat-dead.timer", "closed")["id"] == incident["id"]
+    assert told(host, incident["id"]) == ["engaged", "cleared"]
 
 
 def test_the_ledger_outlives_healthd(host: Host) -> None:

@@ -10,7 +10,6 @@ from healthd.judge.snapshot import (
     check_rows,
     counts,
     incident_row,
-    incident_rows,
     worst,
 )
 from healthd.model import (
@@ -144,13 +143,6 @@ def test_an_incident_row_counts_what_it_lists() -> None:
         "job done",
     )
     assert (row.told[0].edition, row.told[0].channel) == ("engaged", "mail")
-
-
-def test_only_open_incidents_are_listed_oldest_first() -> None:
-    """What is over is history, and history is asked for."""
-    older = replace(OPEN, id=IncidentId(7), key=READINESS)
-    rows = incident_rows((STORY, Story("b", incidents=(older,))))
-    assert [row.id for row in rows] == [7, 42]
 
 
 def test_grey_never_makes_the_machine_worse() -> None:
