@@ -126,11 +126,12 @@ class Collector:
             _in_thread(partial(journal.ran_out_of_memory, effect.invocation), False),
         )
         starved = starved or fleeting.killed > 0
+        said = _spoken_of(story, effect)
         return bounded(
             Evidence(
                 incident=effect.incident,
                 taken_at=now_at,
-                facts=facts_of(story.facts, effect.invocation, fleeting, starved=starved),
+                facts=facts_of(said, effect.invocation, fleeting, starved=starved),
                 log=lines,
                 look=effect.private,
                 files=fleeting.files,
@@ -168,6 +169,12 @@ class Collector:
                 said = live.verdict
                 found.append(Neighbour(live.check.unit, said.state, said.reason, said.summary))
         return found
+
+
+def _spoken_of(story: Story, effect: TakeEvidence) -> UnitFacts | None:
+    """What systemd said of the unit that failed: of a timer, that is its job."""
+    job = story.job
+    return job if job is not None and job.id == effect.unit else story.facts
 
 
 def facts_of(

@@ -155,7 +155,9 @@ class Loop:
 
     def _first_start_over(self) -> list[Step]:
         """What ends a first start: one notice for all that was found, saved with its end."""
-        if self._saver.meta.first_start_done or not self.passed or not self._all_looked_at():
+        if self._saver.meta.first_start_done or not self.passed:
+            return []
+        if not (self.first_start or self.policy.watch_enabled) or not self._all_looked_at():
             return []
         self.first_start = False
         stories = self.stories.values()

@@ -16,6 +16,7 @@ from healthd.model import (
     Look,
     Outcome,
     ReadUnit,
+    Reason,
     State,
     Story,
     Thawed,
@@ -85,7 +86,10 @@ def _look(turn: Turn, watch: Watch, event: TimerSeen) -> Look:
         check.rules.grace_us,
         turn.scene.stories,
     )
-    return heartbeat(Beat(sight, event.timer, event.job, turn.story.ledger, check.within_us))
+    incident = turn.open_incident(check.key)
+    overdue = incident is not None and incident.reason is Reason.OVERDUE
+    ledger = turn.story.ledger
+    return heartbeat(Beat(sight, event.timer, event.job, ledger, check.within_us, overdue))
 
 
 def _keep_facts(turn: Turn, event: TimerSeen) -> None:

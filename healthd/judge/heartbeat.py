@@ -38,13 +38,16 @@ _NO_JOB = (LoadState.NOT_FOUND, LoadState.BAD_SETTING, LoadState.ERROR, LoadStat
 
 
 class Beat(Struct, frozen=True):
-    """One timer at one instant. *sight*: the timer as a unit; *within_us*: what is declared."""
+    """One timer at one instant. *sight*: the timer as a unit; *within_us*: what is declared.
+    *overdue*: it has an open incident for that.
+    """
 
     sight: Sight
     timer: TimerFacts
     job: UnitFacts | None
     ledger: Ledger
     within_us: int = 0
+    overdue: bool = False
 
     @property
     def now_us(self) -> int:
@@ -81,7 +84,9 @@ def dead(beat: Beat) -> Look | None:
     if facts.active_state not in DOWN:
         return None
     if facts.job:
-        return grey(Reason.STARTING, "its start is queued")
+        # What lives has its stop queued: that is not over yet.
+        starts = grey(Reason.STARTING, "its start is queued")
+        return keep("a job takes it down") if beat.sight.lives else starts
     if not beat.sight.meant_to_run:
         return grey(Reason.NOT_CONFIGURED, "nothing wants it")
     if not facts.booted:
@@ -148,10 +153,15 @@ def skipped(beat: Beat) -> Look | None:
 
 
 def never_ran(beat: Beat) -> Look | None:
-    """never run → grey, unless a run is known to be missing: announced, or asked for by `within`"""
+    """never run → grey, unless a run is known to be missing: announced, or asked for by `within`;
+    a timer that did not run and does so again is well
+    """
     late = beat.ledger.missed or _is_old(beat)
     if beat.ledger.last is not None or beat.runs or late or _is_over(beat):
         return None
+    if beat.overdue and beat.timer.has_next:
+        # Its first run may be a month away, and what was wrong is put right today.
+        return ok(f"the timer runs again{_next_in_words(beat)}")
     return grey(Reason.STARTING, f"has not run yet{_next_in_words(beat)}")
 
 

@@ -21,6 +21,7 @@ from healthd.model import (
     Aspect,
     AttemptId,
     AttemptResult,
+    Began,
     Check,
     CheckKey,
     End,
@@ -241,6 +242,19 @@ class Clockwork:
         self.timer = replace(self.timer, next_at=0)
         self.put(Ended(End(self.facts.invocation, self.now_us, 0, how)))
         self.see()
+
+    def goes_down(self) -> None:
+        """A stop of the timer is under way: systemd shows it down with the job that does it."""
+        down = replace(self.facts, active_state=ActiveState.INACTIVE, sub_state="dead", job=7)
+        self.put(TimerSeen(down, self.timer, self.job))
+
+    def revive(self, first_s: float) -> None:
+        """`systemctl start` of the timer, whose first run is so far away."""
+        invocation = f"t{next(self._numbers)}"
+        self.facts = replace(self.facts, active_state=ActiveState.ACTIVE, invocation=invocation)
+        self.put(Began(invocation, self.now_us, asked=True))
+        self._announce(first_s)
+        self._shows("waiting")
 
     def _shows(self, sub: str) -> None:
         self.facts = replace(self.facts, sub_state=sub)

@@ -129,6 +129,14 @@ async def test_what_it_needs_is_written_down_as_it_stood() -> None:
     )
 
 
+async def test_of_a_timer_it_is_told_how_its_job_ended() -> None:
+    """The timer is well and waits; what failed at night is the job."""
+    timer = UnitFacts(UnitName("a.timer"), active_state=ActiveState.ACTIVE, sub_state="waiting")
+    story = Story("a.timer", facts=timer, job=DEAD)
+    found = await collector(None).take(EFFECT, story)
+    assert (found.facts["state"], found.facts["ended"]) == ("failed (dead)", "out of memory")
+
+
 def test_a_unit_that_runs_has_no_end_to_tell() -> None:
     """Its readiness is red; the result that systemd shows is that of another time."""
     runs = UnitFacts(UNIT, active_state=ActiveState.ACTIVE, sub_state="running")

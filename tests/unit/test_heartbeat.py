@@ -114,6 +114,30 @@ def test_a_timer_that_is_wanted_and_does_not_run_is_overdue() -> None:
     assert incident.remedy == "systemctl start backup.timer"
 
 
+def test_a_dead_timer_that_runs_again_is_well_before_its_first_run() -> None:
+    """Whoever started it put right what was wrong; that its job runs in a month is no fault."""
+    clock = Clockwork(first_s=30 * DAY_S)
+    clock.stop(How.UNDECIDED)
+    clock.run(30)
+    assert clock.face == ("red", "overdue")
+    clock.revive(30 * DAY_S)
+    clock.run(30)
+    assert clock.play.endings()[0] is Closing.USER_FIXED
+    assert clock.play.told() == [Edition.ENGAGED, Edition.CLEARED]
+    clock.reconcile()
+    assert clock.face == ("grey", "starting")
+
+
+def test_a_stop_that_is_under_way_is_no_start() -> None:
+    """systemd shows the timer down before its job is over; that job is the stop."""
+    clock = Clockwork()
+    clock.run(2 * 3600)
+    clock.goes_down()
+    assert clock.face == ("green", "ok")
+    clock.stop()
+    assert clock.face == ("grey", "stopped")
+
+
 def test_a_timer_whose_condition_is_not_met_is_grey() -> None:
     """fstrim in a container: enabled, inactive, and right so."""
     clock = Clockwork()
