@@ -50,7 +50,7 @@ def why_blocks(row: Check, why: Why, screen: Screen) -> list[list[str]]:
 
 
 def _without_a_time(row: Check) -> str:
-    if row["kind"] == "unit":
+    if row["kind"] in ("unit", "heartbeat"):
         return "when systemd says that something changed, at the latest within 5 min"
     return "when there is news"
 

@@ -19,6 +19,7 @@ from healthd.daemon.clock import Clock
 from healthd.daemon.loop import Loop
 from healthd.daemon.saving import Saver
 from healthd.errors import HealthdError
+from healthd.judge.holding import held_names
 from healthd.model import HOUR_US, SECOND_US, Hold, HoldId, HoldRow, HoldsChanged, UnitName
 
 CEILING_US = 4 * HOUR_US
@@ -174,7 +175,7 @@ class Holds:
         """Have the stories of *units* judged by what is held now."""
         self._loop.held = in_words(self._holds.values())
         for name, story in self._loop.stories.items():
-            if name in units or (story.timer and story.timer.unit in units):
+            if any(unit in units for unit in held_names(story)):
                 self._loop.inbox.put(name, HoldsChanged())
         self._loop.shown_anew()
         self._changed()

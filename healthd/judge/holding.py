@@ -8,6 +8,11 @@ from healthd.judge.turn import Turn
 from healthd.model import Look, LookAt, Now, Outcome, Reason, Story, Watch
 
 
+def held_names(story: Story) -> tuple[str, ...]:
+    """The units whose hold is a hold on this story: its own, and of a timer the job."""
+    return (story.name, story.timer.unit) if story.timer else (story.name,)
+
+
 def under_hold(story: Story, watch: Watch, look: Look, now: Now) -> Look:
     """What *look* may say while the unit is held, and in the grace after that: not that it fails.
 

@@ -14,7 +14,7 @@ from healthd.judge import run as runs
 from healthd.judge.declaring import declared, first_look
 from healthd.judge.due import is_called
 from healthd.judge.freezing import froze, skip_gap, thawed
-from healthd.judge.holding import released
+from healthd.judge.holding import held_names, released
 from healthd.judge.incident import close
 from healthd.judge.liveness import liveness
 from healthd.judge.looking import at_rest, take
@@ -163,7 +163,9 @@ def _around_it(turn: Turn, event: LinkSeen | ProviderMoved | PackageRunOver) -> 
 
 def _follow_holds(turn: Turn) -> None:
     """A hold is in force from the first event after it began, whatever that is."""
-    held, before = _held(turn), turn.story.held
+    names = held_names(turn.story)
+    held = next((turn.scene.held[name] for name in names if name in turn.scene.held), "")
+    before = turn.story.held
     if held == before or turn.scene.frozen:
         return
     turn.story = replace(turn.story, held=held)
@@ -173,13 +175,6 @@ def _follow_holds(turn: Turn) -> None:
     for watch in turn.story.watches:
         if watch.present:
             take(turn, watch, Look(Outcome.NOT_JUDGED, Reason.HELD, held))
-
-
-def _held(turn: Turn) -> str:
-    """What a hold on the unit says, or on the job of a timer: who works on that breaks its runs."""
-    story, held = turn.story, turn.scene.held
-    job = story.timer.unit if story.timer else ""
-    return held.get(story.name, "") or held.get(job, "")
 
 
 def _package_run_over(turn: Turn) -> None:
