@@ -51,6 +51,9 @@ def stopped(sight: Sight) -> Look | None:
     down = facts.active_state in DOWN and not restarts_by_itself(facts.sub_state)
     if last is None or not down or last.how not in (How.ASKED, How.PUSHED_OUT):
         return None
+    if facts.active_state is ActiveState.FAILED and facts.result == "start-limit-hit":
+        # No stop ends so: a start came after it, which systemd refused.
+        return None
     words = "stopped"
     if last.how is How.PUSHED_OUT:
         words = f"stopped for {last.by}, which conflicts with it"

@@ -49,6 +49,20 @@ def test_a_unit_that_was_stopped_is_grey_whatever_it_shows() -> None:
     )
 
 
+def test_a_start_that_systemd_refused_after_a_stop_is_no_stop() -> None:
+    """Whoever stops and starts a unit too often wants it to run, and it does not."""
+    refused = replace(
+        FAILED,
+        result="start-limit-hit",
+        exit_status=0,
+        start_limit_burst=5,
+        start_limit_interval_for_us=10 * SECOND_US,
+    )
+    assert says(refused, after(end(how=How.ASKED))) == (
+        "failing failed: systemd gave up after 5 starts in 10 s"
+    )
+
+
 def test_a_unit_that_was_stopped_while_it_waited_to_restart_says_what_came_before() -> None:
     """The failure was not an answer to the stop."""
     run = Run(last=end(how=How.ASKED), ends=(end(),))
