@@ -114,8 +114,8 @@ def jobless(beat: Beat) -> Look | None:
 
 
 def tried_again(beat: Beat) -> Look | None:
-    """the last end failed, and systemd restarts the job by itself: that run is not over; once it was
-    restarted as often as makes a crash loop, and waits for the next try → failing `crash-loop`
+    """the last end failed, and systemd restarts the job by itself: that run is not over; restarted
+    as often as makes a crash loop, and waiting for the next try → failing `crash-loop`
     """
     job, last = beat.job, beat.ledger.last
     if job is None or last is None or last.result is not RunResult.FAILED:
