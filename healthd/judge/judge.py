@@ -24,6 +24,7 @@ from healthd.judge.recording import give_up_on_pending, repair_finished, restart
 from healthd.judge.turn import Turn
 from healthd.judge.watched import is_service
 from healthd.model import (
+    SECOND_US,
     Began,
     Closing,
     Declared,
@@ -269,7 +270,9 @@ def _provider_moved(turn: Turn, event: ProviderMoved) -> None:
         turn.story = replace(turn.story, run=run)
     for watch in turn.story.watches:
         if hangs_on_others(watch):
-            turn.effects.append(LookAt(watch.check.key, now_us))
+            # Units that need each other would have each other looked at without end.
+            at_us = max(now_us, watch.looked_us + SECOND_US)
+            turn.effects.append(LookAt(watch.check.key, at_us))
 
 
 def _link_seen(turn: Turn, event: LinkSeen) -> None:

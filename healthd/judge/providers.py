@@ -6,7 +6,7 @@ followed from unit to unit. A cycle is cut: nobody waits on who waits on him.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
@@ -135,8 +135,7 @@ def _holds(
         case Reason.SUSPECT | Reason.HELD | Reason.FROZEN:
             return Root(key)
         case Reason.WAITING:
-            own = {w.check.key for w in provider.watches}
-            if verdict.waiting_on in own:
+            if _speaker(provider, watch) is not watch:
                 return None
             return _waits(provider, watch, waiter, stories, now)
         case Reason.STARTING:
@@ -150,6 +149,14 @@ def _holds(
             return Root(key) if waits else None
         case _:
             return None
+
+
+def _speaker(provider: Story, watch: Watch) -> Watch:
+    """The check that says why *watch* waits: where that is its own unit, the unit's liveness."""
+    on, live = watch.verdict.waiting_on, liveness_of(provider)
+    if not on or live is None or on not in (live.check.key, live.verdict.waiting_on):
+        return watch
+    return live
 
 
 def _waits(
@@ -166,6 +173,8 @@ def _waits(
         seen.add(watch.check.key)
         over = story_of(stories, on)
         beneath = next((w for w in over.watches if w.check.key == on), None) if over else None
+        if over is not None and beneath is not None:
+            beneath = _speaker(over, beneath)
         if over is None or beneath is None or beneath.verdict.reason is not Reason.WAITING:
             break
         provider, watch = over, beneath
@@ -189,8 +198,34 @@ def _starting(provider: Story, watch: Watch, now: Now) -> Root | None:
     return Root(watch.check.key, until_us=until_us) if now.steady_us < until_us else None
 
 
+def came_up_unwatched(story: Story, watch: Watch, stories: Mapping[str, Story]) -> Root | None:
+    """A unit that *watch* needs and that came up while healthd did not watch: whether it had been
+    away nobody knows, so its consumers have their grace from then on.
+    """
+    name = _first(story, watch, stories, _came_up_in_a_gap)
+    provider = stories.get(name)
+    if provider is None or provider.facts is None:
+        return None
+    until_us = provider.facts.active_enter_us + watch.check.rules.grace_us
+    return Root(CheckKey(f"{Aspect.LIVENESS}:{name}"), until_us=until_us)
+
+
+def _came_up_in_a_gap(provider: Story) -> bool:
+    facts, since_us = provider.facts, provider.run.watched_since_us
+    if facts is None or facts.active_state not in UP:
+        return False
+    return since_us - HOUR_US < facts.active_enter_us < since_us
+
+
 def stopped_need(story: Story, watch: Watch, stories: Mapping[str, Story]) -> UnitName:
     """A unit that *watch* needs and that somebody stopped, or ""."""
+    return _first(story, watch, stories, _is_stopped)
+
+
+def _first(
+    story: Story, watch: Watch, stories: Mapping[str, Story], is_it: Callable[[Story], bool]
+) -> UnitName:
+    """The nearest unit that *watch* needs of which *is_it* is true, or ""."""
     seen: set[str] = {story.name}
     waiting = list(needs_of(story, watch.check))
     while waiting:
@@ -199,7 +234,7 @@ def stopped_need(story: Story, watch: Watch, stories: Mapping[str, Story]) -> Un
         if name in seen or provider is None:
             continue
         seen.add(name)
-        if _is_stopped(provider):
+        if is_it(provider):
             return UnitName(name)
         live = liveness_of(provider)
         waiting += needs_of(provider, live.check) if live else ()

@@ -9,7 +9,7 @@ from healthd.judge.life import CLEAN_RESULTS, DOWN, UP, restarts_by_itself
 from healthd.judge.providers import liveness_of
 from healthd.judge.sight import NO_CHECK, Sight, degraded, failing, grey, ok
 from healthd.judge.wording import duration, end_in_words
-from healthd.model import MINUTE_US, ActiveState, How, Look, Outcome, Reason, Story
+from healthd.model import MINUTE_US, ActiveState, End, How, Look, Outcome, Reason, Story
 
 # A program that ends so soon by itself had nothing to do here: seen, but not red.
 _BRIEF_US = 10 * MINUTE_US
@@ -86,12 +86,26 @@ def taken_along(sight: Sight) -> Look | None:
         return None
     back_us = _active_since_us(sight, last.by)
     if not back_us or facts.job:
-        return grey(Reason.WAITING, f"stopped along with {last.by}")
+        return _along_with_what_is_down(sight, last)
     until_us = back_us + sight.grace_us
     if sight.now.steady_us < until_us:
         return grey(Reason.WAITING, f"stopped along with {last.by}, which is back", until_us)
     words = f"stopped along with {last.by}, which is back, and not started again"
     return failing(Reason.EXITED, words) if sight.meant_to_run else grey(Reason.STOPPED, words)
+
+
+def _along_with_what_is_down(sight: Sight, last: End) -> Look:
+    """The provider speaks for it; one that ended by itself and is let rest, to nobody's alarm,
+    speaks for nobody.
+    """
+    provider = sight.stories.get(last.by)
+    live = liveness_of(provider) if provider else None
+    until_us = last.at_us + sight.grace_us
+    if live is None or live.verdict.reason is not Reason.DEGRADED or not sight.meant_to_run:
+        return grey(Reason.WAITING, f"stopped along with {last.by}")
+    if sight.now.steady_us < until_us:
+        return grey(Reason.WAITING, f"stopped along with {last.by}", until_us)
+    return failing(Reason.EXITED, f"stopped along with {last.by}, which ended by itself")
 
 
 def failed(sight: Sight) -> Look | None:

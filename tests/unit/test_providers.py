@@ -351,3 +351,37 @@ def test_what_a_restart_takes_along_is_recorded_before_it_is_made() -> None:
     town.run(MINUTE)
     (repair, *_) = town.repairs()
     assert repair.attempt.along == (APP, WEB)
+
+
+def test_a_provider_that_came_up_while_healthd_was_away_gives_its_consumers_their_grace() -> None:
+    """It was down a moment ago, though nobody saw it: who hangs on it may come up still."""
+    town = Town(CHAIN)
+    town.quiet = True
+    town.kill(DB)
+    town.kill(APP)
+    town.run(MINUTE)
+    town.start(DB)
+    town.run(10)
+    _healthd_starts_again(town)
+    town.quiet = False
+    town.look(LIVE_APP)
+    town.look(CheckKey(f"liveness:{DB}"))
+    town.run(30)
+    assert town.face(LIVE_APP) == ("grey", "waiting")
+    assert town.notices() == []
+    town.run(MINUTE)
+    assert [n.unit for n in town.notices()] == [APP]
+
+
+def test_in_a_ring_nobody_waits_on_a_check_that_only_waits_on_its_own_unit() -> None:
+    """Two of it were stopped, one fell with each, two were killed: one of those speaks, later."""
+    ring = tuple(f"u{number}.service" for number in range(6))
+    needs = {unit: (ring[(n + 1) % 6],) for n, unit in enumerate(ring)}
+    town = Town(needs, checks=(ready(ring[1]), ready(ring[2])))
+    town.serves[ring[2]] = lambda: FAIL
+    for unit in (ring[5], ring[4]):
+        town.kill(unit)
+    town.stop(ring[1], ring[0])
+    town.stop(ring[3], ring[2])
+    town.run(3 * HOUR)
+    assert len(town.notices(Edition.ENGAGED)) == 1
