@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec.structs import replace
 
 from healthd.daemon.clock import Clock
 from healthd.daemon.gap import bridged
 from healthd.daemon.inbox import Inbox
-from healthd.daemon.naming import Naming
+from healthd.daemon.naming import Naming, checks_of, ignored_among
 from healthd.daemon.package_runs import PackageRuns
 from healthd.daemon.reads import Reads, Spawn
 from healthd.daemon.stopping import MachineStop
@@ -26,7 +26,7 @@ from healthd.errors import HealthdError
 from healthd.host.systemd import Systemd, UnitRow, shows
 from healthd.host.unit_facts import merge
 from healthd.judge.endings import Endings
-from healthd.judge.watched import is_watched, may_be_watched
+from healthd.judge.watched import may_be_watched
 from healthd.model import (
     BootFinished,
     Check,
@@ -170,7 +170,7 @@ class Units:
         await self._systemd.watch({*self._facts, *self._timers.followed({})})
         self._timers.meet_jobs(timers)
         await self._transients.take(loaded.values())
-        self.ignored = self._ignored(loaded.values())
+        self.ignored = ignored_among(loaded.values(), self._naming())
 
     def read_soon(self, unit: str, *, due: bool = False, asked: bool = False) -> None:
         """Read a unit again."""
@@ -264,24 +264,7 @@ class Units:
         self._inbox.put(facts.id, replace(want, facts=current, fresh=current == facts))
 
     def _checks(self, facts: UnitFacts) -> tuple[Check, ...]:
-        """The unit's checks: its liveness, if it is one to watch, and what is declared for
-        it under any of its names; none = nobody looks at it.
-        """
-        naming = self._naming()
-        names = {str(facts.id), *(n for n, unit in self.aliases.items() if unit == facts.id)}
-        named, ignored = bool(names & naming.names), bool(naming.ignored(facts.id))
-        checks = []
-        if is_watched(facts, named=named, ignored=ignored):
-            checks.append(naming.liveness(facts.id, declared=bool(names & naming.declared)))
-        for name in sorted(names):
-            checks += [replace(c, unit=facts.id) for c in naming.checks.get(UnitName(name), ())]
-        return tuple(self._resolved(check) for check in checks)
-
-    def _resolved(self, check: Check) -> Check:
-        """*check* with the Ids of what it needs, whatever names the settings use."""
-        if not check.needs:
-            return check
-        return replace(check, needs=tuple(self.aliases.get(n, n) for n in check.needs))
+        return checks_of(facts, self.aliases, self._naming())
 
     async def _bridge_gap(self, facts: UnitFacts) -> None:
         story = self._stories.get(facts.id)
@@ -295,11 +278,6 @@ class Units:
         story = self._stories.get(facts.id)
         if story is None or tuple(w.check for w in story.watches) != checks:
             self._inbox.put(facts.id, Declared(checks))
-
-    def _ignored(self, rows: Iterable[UnitRow]) -> tuple[str, ...]:
-        ignored = self._naming().ignored
-        found = (r.name for r in rows if r.load_state is LoadState.LOADED and ignored(r.name))
-        return tuple(sorted(found))
 
     def _forget(self, unit: str) -> None:
         """What signals have told of a unit, unless it is watched."""
