@@ -34,7 +34,7 @@ from healthd.model import (
 # Three times the longest of its last runs is long, but never what took less than this.
 _LONG_US = HOUR_US
 
-_NO_JOB = (LoadState.NOT_FOUND, LoadState.BAD_SETTING, LoadState.ERROR, LoadState.MASKED)
+_NO_JOB = (LoadState.NOT_FOUND, LoadState.BAD_SETTING, LoadState.ERROR)
 
 
 class Beat(Struct, frozen=True):
@@ -103,6 +103,16 @@ def taken_along(beat: Beat) -> Look | None:
     provider = beat.sight.stories.get(last.by)
     back = provider is None or provider.facts is None or provider.facts.active_state in UP
     return None if back else grey(Reason.STOPPED, f"stopped along with {last.by}")
+
+
+def masked_job(beat: Beat) -> Look | None:
+    """its job masked → grey `not-configured`: somebody took it out of service, also where the timer
+    fails because of that
+    """
+    job = beat.job
+    if job is None or job.load_state is not LoadState.MASKED:
+        return None
+    return grey(Reason.NOT_CONFIGURED, f"its job {job.id} is masked")
 
 
 def jobless(beat: Beat) -> Look | None:
@@ -224,6 +234,7 @@ def _of_the_timer(row: Callable[[Sight], Look | None]) -> Row:
 
 
 ROWS: tuple[Row, ...] = (
+    masked_job,
     taken_along,
     dead,
     jobless,

@@ -187,7 +187,7 @@ def start_refused(sight: Sight) -> Look | None:
     last = sight.last
     if not sight.inactive or last is None or last.how is not How.BY_ITSELF or last.invocation:
         return None
-    return failing(Reason.EXITED, "not running, and systemd refused its start")
+    return failing(Reason.EXITED, "systemd refused its start")
 
 
 def ended_by_signal(sight: Sight) -> Look | None:

@@ -179,7 +179,8 @@ def called_off(run: Run, facts: UnitFacts, now: Now) -> End | None:
     if last is None or last.how is not How.BY_ITSELF or last.invocation != facts.invocation:
         return None
     rests = facts.active_state is ActiveState.INACTIVE and not restarts_by_itself(facts.sub_state)
-    if not facts.invocation or not rests or facts.result in CLEAN_RESULTS:
+    # With a job it may be the automatic restart itself, on its way.
+    if not facts.invocation or not rests or facts.job or facts.result in CLEAN_RESULTS:
         return None
     at_us = facts.inactive_enter_us if facts.inactive_enter_us > last.at_us else now.steady_us
     at = now.wall_at - (now.steady_us - at_us)

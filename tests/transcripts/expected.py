@@ -219,7 +219,7 @@ LOOKS: dict[str, dict[str, str]] = {
     "n-stop-start-quick": {"plain.service": RUNNING},
     "p-dependency-failed": {
         "badprov.service": "failing failed: exit code 1",
-        "depfail.service": "failing exited: not running, and systemd refused its start",
+        "depfail.service": "failing exited: systemd refused its start",
     },
     "q3-onabnormal": {"r-on-abnormal.service": "failing failed: exit code 1"},
     "q4-always-exit0": {"r-always0.service": GREY_STOPPED},

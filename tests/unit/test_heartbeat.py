@@ -138,6 +138,24 @@ def test_a_stop_that_is_under_way_is_no_start() -> None:
     assert clock.face == ("grey", "stopped")
 
 
+def test_a_job_that_somebody_masked_is_out_of_service() -> None:
+    """The timer fails for that (Result=resources), and nobody is alarmed by what he did himself."""
+    clock = Clockwork()
+    clock.run(2 * 3600)
+    clock.job = replace(clock.job, load_state=LoadState.MASKED)
+    clock.facts = replace(clock.facts, active_state=ActiveState.FAILED, sub_state="failed")
+    clock.timer = replace(clock.timer, result="resources", next_at=0)
+    clock.see(fresh=True)
+    clock.run(3600)
+    assert clock.face == ("grey", "not-configured")
+    assert clock.says == "its job backup.service is masked"
+    clock.job = replace(clock.job, load_state=LoadState.LOADED)
+    clock.see(fresh=True)
+    clock.run(60)
+    assert clock.face == ("red", "overdue")
+    assert clock.play.told() == [Edition.ENGAGED]
+
+
 def test_a_timer_whose_condition_is_not_met_is_grey() -> None:
     """fstrim in a container: enabled, inactive, and right so."""
     clock = Clockwork()

@@ -161,7 +161,7 @@ def test_a_program_that_soon_has_nothing_to_do_is_yellow() -> None:
 def test_a_restart_that_systemd_refused_has_taken_the_unit_down() -> None:
     """Its start half never ran: what is shown is the end before."""
     run = Run(last=end("", how=How.BY_ITSELF))
-    assert says(RESTED, run) == ("failing exited: not running, and systemd refused its start")
+    assert says(RESTED, run) == ("failing exited: systemd refused its start")
 
 
 @pytest.mark.parametrize("run", [Run(), after(end(how=How.UNDECIDED))])

@@ -199,6 +199,7 @@ def test_a_restart_called_off_in_a_gap_was_a_person() -> None:
         gone(result="success"),
         replace(stopped, active_state=ActiveState.FAILED),
         replace(stopped, invocation="b"),
+        replace(stopped, job=7),
         replace(stopped, active_state=ActiveState.ACTIVATING, sub_state="auto-restart"),
     ):
         assert runs.called_off(crashed, other, at(MINUTE_US)) is None
