@@ -232,7 +232,11 @@ class Host:
         last = Result(1, "", "")
         ends = time.monotonic() + limit_s
         while time.monotonic() < ends:
-            last = self.run(*argv, check=False)
+            try:
+                last = self.run(*argv, check=False)
+            except CommandFailed as slow:
+                # A machine on its way up may take a call and not answer it.
+                last = Result(1, "", str(slow))
             if last.rc == 0:
                 return
             time.sleep(POLL_S)

@@ -14,8 +14,9 @@ SCRIPT = Path(__file__).with_name("doors.py")
 
 
 @pytest.fixture(name="said", params=["next", "fast"])
-def _said(host: Host, request: pytest.FixtureRequest) -> dict[str, Any]:
-    unit = f"door-{request.param}.service"
+def _said(fresh_host: Host, request: pytest.FixtureRequest) -> dict[str, Any]:
+    # What other tests leave behind is loaded and unloaded while this reads.
+    host, unit = fresh_host, f"door-{request.param}.service"
     script = "echo hello; systemd-notify --ready; exec sleep infinity"
     host.unit(unit, f"[Service]\nType=notify\nNotifyAccess=all\nExecStart=sh -c '{script}'\n")
     host.put(SCRIPT, "/run/doors.py")
