@@ -39,7 +39,7 @@ async def bridged(run: Run, facts: UnitFacts, now: Now) -> tuple[Ended | Began, 
     ends: tuple[End | None, ...]
     invocation = unseen_end(run, facts)
     if invocation:
-        said = await _written_of(invocation, facts.providers)
+        said = await _written_of(invocation, facts)
         ends = (crash_before_stop(run, facts, said, now), gap_end(run, facts, said, now))
     else:
         ends = (called_off(run, facts, now),)
@@ -68,8 +68,8 @@ async def _restarts_written(run: Run, facts: UnitFacts, now: Now) -> tuple[int, 
     return await _read(journal.crash_times, str(facts.id), since_us) or ()
 
 
-async def _written_of(invocation: str, providers: tuple[str, ...]) -> JobStop | None:
-    return await _read(journal.how_it_ended, invocation, providers)
+async def _written_of(invocation: str, facts: UnitFacts) -> JobStop | None:
+    return await _read(journal.how_it_ended, invocation, facts.providers, facts.bound_to)
 
 
 async def _read(

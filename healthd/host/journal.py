@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
@@ -46,10 +46,12 @@ ALL_BYTES = 16 * 1024
 Entry = Mapping[str, object]
 
 
-def how_it_ended(invocation: str, providers: Iterable[str] = ()) -> JobStop | None:
+def how_it_ended(
+    invocation: str, providers: Iterable[str] = (), bound_to: Collection[str] = ()
+) -> JobStop | None:
     """What PID 1 wrote of the end of *invocation*; None where it wrote nothing, or it is gone.
 
-    *providers*: the units that may have taken it along.
+    *providers*: the units that may have taken it along; *bound_to*: those that do so by dying.
     """
     if not INVOCATION.match(invocation):
         return None
@@ -62,10 +64,12 @@ def how_it_ended(invocation: str, providers: Iterable[str] = ()) -> JobStop | No
     others = tuple(providers)
     if said is None or not said.by_job or said.ended_before or not others:
         return said
-    return msgspec.structs.replace(said, along=_provider_that_took(said, others))
+    return msgspec.structs.replace(said, along=_provider_that_took(said, others, bound_to))
 
 
-def _provider_that_took(said: JobStop, providers: tuple[str, ...]) -> UnitName:
+def _provider_that_took(
+    said: JobStop, providers: tuple[str, ...], bound_to: Collection[str]
+) -> UnitName:
     with _reader() as reader:
         reader.add_match(_PID="1")
         for unit in providers:
@@ -73,13 +77,16 @@ def _provider_that_took(said: JobStop, providers: tuple[str, ...]) -> UnitName:
         for kind in (STOPPED, DEACTIVATED, FAILED):
             reader.add_match(MESSAGE_ID=kind)
         reader.seek_realtime(((said.begun_at or said.at) - JUST_BEFORE_US) / SECOND_US)
-        return provider_of(said, _entries(reader))
+        return provider_of(said, _entries(reader), bound_to)
 
 
-def provider_of(said: JobStop, entries: Iterable[Entry]) -> UnitName:
+def provider_of(said: JobStop, entries: Iterable[Entry], bound_to: Collection[str]) -> UnitName:
     """Which provider took along what ended as *said*, by PID 1's *entries* of providers, oldest
-    first; "" = none. It died just before, or had an older stop job that was not over yet.
+    first; "" = none. It had an older stop job that was not over yet; or it died just before, and
+    the unit is bound to it, or was restarted with it. A mere stop of what only requires what died
+    just before is somebody's own.
     """
+    restarted = said.job_type == "restart"
     begun_at = said.begun_at or said.at
     for entry in entries:
         at, unit = _time(entry), UnitName(_text(entry.get("UNIT")))
@@ -89,7 +96,7 @@ def provider_of(said: JobStop, entries: Iterable[Entry]) -> UnitName:
             older = 0 < _number(entry.get("JOB_ID")) < said.job
             if older and at >= said.at and _took_down(entry):
                 return unit
-        elif begun_at - JUST_BEFORE_US <= at <= begun_at:
+        elif (restarted or unit in bound_to) and begun_at - JUST_BEFORE_US <= at <= begun_at:
             return unit
     return UnitName("")
 

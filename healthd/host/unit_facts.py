@@ -64,6 +64,7 @@ SWITCHES = {
 RELATIONS = {
     "requires": ("Requires", "Requisite", "BindsTo"),
     "providers": ("Requires", "Requisite", "BindsTo", "PartOf", "StopPropagatedFrom"),
+    "bound_to": ("BindsTo",),
     "foes": ("Conflicts", "ConflictedBy"),
     "taken_along": ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf"),
     "stays_down": ("PropagatesStopTo",),

@@ -44,9 +44,10 @@ class UnitFacts(Struct, frozen=True):
     binds it. *source_path*: what a generator made its file from (/etc/fstab). *on_demand*: the
     active socket, timer or path that triggers it, or its activatable bus name.
     *triggered_by_timer*: a timer judges it. *requires*: what it cannot be without (Requires=,
-    Requisite=, BindsTo=); *providers*: those, and all else whose stop stops it. Lists hold unit
-    names. *restart_delay_max_for_us*: up to where RestartSteps= lets the delay grow, which no time
-    of health takes back; 0 = it does not grow.
+    Requisite=, BindsTo=); *providers*: those, and all else whose stop stops it; *bound_to*: whose
+    end stops it however that came (BindsTo=). Lists hold unit names. *restart_delay_max_for_us*: up
+    to where RestartSteps= lets the delay grow, which no time of health takes back; 0 = it does not
+    grow.
     """
 
     id: UnitName
@@ -90,6 +91,7 @@ class UnitFacts(Struct, frozen=True):
     triggered_by_timer: str = ""
     requires: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
+    bound_to: tuple[str, ...] = ()
     foes: tuple[str, ...] = ()
     active_foes: tuple[str, ...] = ()
     taken_along: tuple[str, ...] = ()

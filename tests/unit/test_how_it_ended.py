@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from healthd.host.journal import (
@@ -76,18 +77,26 @@ def of_db(kind: str, at: int, job: int = 0) -> dict[str, object]:
     return entry(kind, at, UNIT="db.service", **fields)
 
 
+BOUND = ("db.service",)
 # Our unit's stop job 17 began at 10 s and was done at 11 s.
 TAKEN = JobStop(INVOCATION, by_job=True, job=17, at=11 * SECOND_US, begun_at=10 * SECOND_US)
 
 
 def test_a_provider_that_was_stopped_first_and_ended_last_took_it_along() -> None:
     """`systemctl stop db` stops those who need it before it, by younger jobs."""
-    assert provider_of(TAKEN, [of_db(STOPPED, 12 * SECOND_US, job=16)]) == "db.service"
+    assert provider_of(TAKEN, [of_db(STOPPED, 12 * SECOND_US, job=16)], ()) == "db.service"
 
 
 def test_a_provider_that_died_just_before_took_it_along() -> None:
     """PID 1 itself stops the consumers of what crashed: no job of the provider is older."""
-    assert provider_of(TAKEN, [of_db(FAILED, 9 * SECOND_US)]) == "db.service"
+    assert provider_of(TAKEN, [of_db(FAILED, 9 * SECOND_US)], BOUND) == "db.service"
+    along = msgspec.structs.replace(TAKEN, job_type="restart")
+    assert provider_of(along, [of_db(FAILED, 9 * SECOND_US)], ()) == "db.service"
+
+
+def test_a_stop_right_after_a_providers_crash_is_a_persons_where_requires_is_all() -> None:
+    """PID 1 stops only what is bound to what crashed; the rest runs on until somebody stops it."""
+    assert provider_of(TAKEN, [of_db(FAILED, 9 * SECOND_US)], ()) == ""
 
 
 @pytest.mark.parametrize(
@@ -102,7 +111,7 @@ def test_a_provider_that_died_just_before_took_it_along() -> None:
 )
 def test_what_else_a_provider_did_took_nothing_along(written: dict[str, object]) -> None:
     """Two stops one after the other are two decisions."""
-    assert provider_of(TAKEN, [written]) == ""
+    assert provider_of(TAKEN, [written], BOUND) == ""
 
 
 def test_a_line_is_harmless_and_bounded() -> None:
