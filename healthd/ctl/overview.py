@@ -70,17 +70,17 @@ def overview(host: str, manager: Manager, screen: Screen) -> str:
 
 
 def _watches(manager: Manager) -> list[Cell]:
-    services = 0
+    units = 0
     declared: dict[str, int] = {}
     for row in manager.checks:
         if row["aspect"] == "liveness":
-            services += 1
+            units += 1
         elif not row["key"].startswith(_OWN):
             kind = row["kind"] or row["aspect"]
             declared[kind] = declared.get(kind, 0) + 1
     kinds = ", ".join(f"{count} {clean(kind)}" for kind, count in sorted(declared.items()))
     more = f"; {count_of(sum(declared.values()), 'other check')} ({kinds})" if declared else ""
-    cells = [Cell(f"{count_of(services, 'service')} through systemd{more}")]
+    cells = [Cell(f"{count_of(units, 'unit')} through systemd{more}")]
     if not manager.watching:
         why = clean(manager.watching_reason) or "switched off"
         words = f"not acting now ({why}): opens no incident, repairs nothing, tells nobody"

@@ -57,7 +57,7 @@ def test_status_of_a_well_machine_is_short() -> None:
     checks = [samples.check("liveness:nginx.service"), samples.settings_check()]
     assert overview("web1", samples.manager(checks, []), NARROW) == (
         "● web1 - green\n"
-        "     Watches: 1 service through systemd\n"
+        "     Watches: 1 unit through systemd\n"
         "  May repair: nothing until you list it in /etc/healthd/healthd.yaml\n"
         "   Tells you: by journal\n"
         "      Checks: 2 green\n"
