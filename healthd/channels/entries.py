@@ -220,14 +220,16 @@ def _of_hold(hold: Hold) -> Entry:
 
 def _entry(effect: Effect, before: Story, after: Story) -> Entry | None:
     match effect:
-        case Publish(watch=watch, old=None) if watch.verdict.state in (State.GREEN, State.GREY):
-            # That a new check is well is no news, and a hundred lines at a first start.
+        case Publish() if _is_no_news(effect):
             return None
         case Publish():
             return _check_changed(effect)
         case Removed(key=key):
             said = f"{key} is no longer watched"
-            unit = next((w.check.unit for w in before.watches if w.check.key == key), "")
+            watch = next((w for w in before.watches if w.check.key == key), None)
+            if watch is not None and watch.verdict.state is State.GREY:
+                return None
+            unit = watch.check.unit if watch else ""
             return (
                 *_head(Kind.CHECK_REMOVED, Priority.INFO, said),
                 *_about(key, unit, ()),
@@ -236,6 +238,19 @@ def _entry(effect: Effect, before: Story, after: Story) -> Entry | None:
             return _attempt_made(attempt, key, after)
         case _:
             return None
+
+
+def _is_no_news(effect: Publish) -> bool:
+    """Whether nobody who reads the journal misses this: a boot, or a first start, is a hundred
+    times a check that was not judged and now is well, or is not judged for another reason.
+    """
+    old, new = effect.old, effect.watch.verdict
+    if effect.incident or new.state not in (State.GREEN, State.GREY):
+        return False
+    if old is None:
+        return True
+    unjudged = old.state is State.GREY
+    return unjudged and (new.state is State.GREY or old.reason is Reason.STARTING)
 
 
 def _check_changed(effect: Publish) -> Entry:

@@ -54,6 +54,7 @@ def take(turn: Turn, watch: Watch, look: Look, *, asked: bool = False) -> None:
         watch = replace(watch, unwatched=False)
         turn.put_watch(watch)
     if look.outcome is Outcome.KEEP:
+        turn.put_watch(replace(watch, until_us=look.until_us))
         _schedule(turn, watch, (look.until_us,))
         return
     look = named(turn.story, watch, look, turn.scene)
