@@ -182,7 +182,9 @@ async def test_br_39_a_look_in_whose_middle_the_machine_slept_says_nothing(
         row = (await client.checks())[f"readiness:{WEB}"]
     assert (row.face, row.streak) == ((State.YELLOW, Reason.SUSPECT), 1)
     why = "healthd did not run" if runs_on else "the machine slept"
-    assert await gaps(client) == [(60, why)]
+    ((minutes, said),) = await gaps(client)
+    # Where no clock shows the sleep it counts from when healthd next meant to wake up.
+    assert (said, minutes in (59, 60)) == (why, True)
 
 
 @pytest.mark.parametrize("seconds", [DAY, -DAY])
