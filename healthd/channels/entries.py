@@ -17,8 +17,6 @@ from healthd.model import (
     Closing,
     Edition,
     Effect,
-    Gap,
-    Hold,
     Idle,
     Incident,
     IncidentId,
@@ -96,7 +94,6 @@ _RESULTS = {
     AttemptResult.UNKNOWN: "healthd stopped meanwhile, so it may or may not have been made",
 }
 #: A line names no more of them; the fields name all.
-_UNITS_SHOWN = 5
 #: What an incident rests for, in words that follow "incident 7 of KEY".
 _RESTS = {
     Idle.WAITING: "rests: a provider is to be well first",
@@ -133,88 +130,11 @@ def notice_entry(notice: Notice) -> Entry:
     # A body begins with the title's own fact in a whole sentence.
     said = " ".join(lines) or notice.title
     return (
-        *_head(kind, priority, said),
+        *head(kind, priority, said),
         ("HEALTHD_EDITION", notice.edition),
         ("HEALTHD_TITLE", notice.title),
         ("HEALTHD_REMEDY", notice.remedy or f"healthctl show {notice.incident}"),
         *_about(notice.key, notice.unit, (notice.incident,)),
-    )
-
-
-def started(version: str, *, watched: int, may_restart: int) -> Entry:
-    """The daemon watches from here on."""
-    repairs = f"may restart {_count(may_restart, 'unit')}" if may_restart else "may restart nothing"
-    said = f"healthd {version} watches {_count(watched, 'check')} and {repairs}"
-    return (*_head(Kind.DAEMON_STARTED, Priority.INFO, said), ("HEALTHD_VERSION", version))
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def stopped(reason: str) -> Entry:
-    """The daemon watches no longer; *reason* in a few words."""
-    return _head(Kind.DAEMON_STOPPED, Priority.INFO, f"healthd stops watching: {reason}")
-
-
-def settings_read(summary: str) -> Entry:
-    """Settings were read again and are in force."""
-    return _head(Kind.SETTINGS_READ, Priority.INFO, f"new settings are in force: {summary}")
-
-
-def settings_refused(fault: str, *, at_start: bool) -> Entry:
-    """*fault* names file, line and what is allowed."""
-    running = "running with defaults, nothing is restarted" if at_start else "the old ones stay"
-    said = f"the settings were refused, {running}: {fault}"
-    return (*_head(Kind.SETTINGS_REFUSED, Priority.ERROR, said), ("HEALTHD_FAULT", fault))
-
-
-def store_set_aside(trouble: str) -> Entry:
-    """The store could not be read; *trouble* says why and where it is now."""
-    said = f"the store was begun anew: {trouble}"
-    return (*_head(Kind.STORE_SET_ASIDE, Priority.ERROR, said), ("HEALTHD_FAULT", trouble))
-
-
-def not_watched(gap: Gap, took: str) -> Entry:
-    """Time in which nobody watched is over, *took* in words; of it looks find what they can."""
-    said = f"not watched for {took} until now: {gap.why}"
-    return (
-        *_head(Kind.NOT_WATCHED, Priority.NOTICE, said),
-        ("HEALTHD_SUMMARY", f"{took}: {gap.why}"),
-        ("HEALTHD_GAP_FROM", str(gap.from_at)),
-        ("HEALTHD_GAP_TO", str(gap.to_at)),
-    )
-
-
-def hold_began(hold: Hold) -> Entry:
-    """Somebody works on units; from here on their failing says nothing."""
-    said = f"hold {hold.id} on {_units(hold)} begins: {hold.words}"
-    return (*_head(Kind.HOLD_BEGAN, Priority.NOTICE, said), *_of_hold(hold))
-
-
-def hold_ended(hold: Hold, how: str) -> Entry:
-    """The units are judged again, after their grace."""
-    said = f"hold {hold.id} on {_units(hold)} ended: {how}"
-    return (
-        *_head(Kind.HOLD_ENDED, Priority.NOTICE, said),
-        ("HEALTHD_ENDING", how),
-        *_of_hold(hold),
-    )
-
-
-def _units(hold: Hold) -> str:
-    shown, more = hold.units[:_UNITS_SHOWN], len(hold.units) - _UNITS_SHOWN
-    return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
-
-
-def _of_hold(hold: Hold) -> Entry:
-    about = (("HEALTHD_UNIT", unit) for unit in hold.units)
-    beside = (("UNIT", unit) for unit in hold.units)
-    return (
-        ("HEALTHD_HOLD", str(hold.id)),
-        ("HEALTHD_SUMMARY", hold.words),
-        *about,
-        *beside,
     )
 
 
@@ -231,7 +151,7 @@ def _entry(effect: Effect, before: Story, after: Story) -> Entry | None:
                 return None
             unit = watch.check.unit if watch else ""
             return (
-                *_head(Kind.CHECK_REMOVED, Priority.INFO, said),
+                *head(Kind.CHECK_REMOVED, Priority.INFO, said),
                 *_about(key, unit, ()),
             )
         case Repair(attempt=attempt, key=key):
@@ -259,7 +179,7 @@ def _check_changed(effect: Publish) -> Entry:
     if old is not None:
         said = f"{said}; was {old.state} ({old.reason})"
     return (
-        *_head(Kind.CHECK_CHANGED, _STATE_PRIORITY[new.state], said),
+        *head(Kind.CHECK_CHANGED, _STATE_PRIORITY[new.state], said),
         ("HEALTHD_STATE", new.state),
         ("HEALTHD_OLD_STATE", old.state if old else ""),
         ("HEALTHD_REASON", new.reason),
@@ -328,7 +248,7 @@ def _attempt_made(attempt: Attempt, key: CheckKey, after: Story) -> Entry:
         what = f"{what}, which takes along {', '.join(attempt.along)}"
     said = f"attempt {_number(attempt, after)} for {key}: {what}"
     return (
-        *_head(Kind.ATTEMPT_MADE, Priority.NOTICE, said),
+        *head(Kind.ATTEMPT_MADE, Priority.NOTICE, said),
         *_of_attempt(attempt),
         *_about(key, attempt.unit, _holding(attempt, after)),
     )
@@ -345,7 +265,7 @@ def _attempt_ended(attempt: Attempt, incident: Incident, after: Story) -> Entry 
     if attempt.detail:
         said = f"{said} ({attempt.detail})"
     return (
-        *_head(Kind.ATTEMPT_ENDED, Priority.WARNING if failed else Priority.INFO, said),
+        *head(Kind.ATTEMPT_ENDED, Priority.WARNING if failed else Priority.INFO, said),
         ("HEALTHD_RESULT", attempt.result),
         *_of_attempt(attempt),
         *_about(incident.key, attempt.unit, holding),
@@ -376,7 +296,7 @@ def _why(state: State, reason: Reason, summary: str) -> str:
 
 def _of_incident(kind: Kind, priority: Priority, said: str, incident: Incident) -> Entry:
     return (
-        *_head(kind, priority, said),
+        *head(kind, priority, said),
         ("HEALTHD_PHASE", incident.phase),
         ("HEALTHD_REASON", incident.reason),
         ("HEALTHD_SUMMARY", incident.summary),
@@ -389,7 +309,8 @@ def _of_attempt(attempt: Attempt) -> Entry:
     return (("HEALTHD_ATTEMPT", str(attempt.id)), ("HEALTHD_REPAIRER", attempt.repairer))
 
 
-def _head(kind: Kind, priority: Priority, said: str) -> Entry:
+def head(kind: Kind, priority: Priority, said: str) -> Entry:
+    """What every entry begins with; *said* as one line."""
     return (("MESSAGE_ID", kind), ("PRIORITY", priority), ("MESSAGE", " ".join(said.split())))
 
 

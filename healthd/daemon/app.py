@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from healthd import __version__
 from healthd.bus.api import Api
-from healthd.channels import entries
+from healthd.channels import own_entries
 from healthd.channels.base import Entry
 from healthd.channels.journal import Journal
 from healthd.channels.kinds import CHANNELS
@@ -216,7 +216,7 @@ class Daemon:
         try:
             self.config.reload(self.loop.stories)
         except Faults:
-            self.write(entries.settings_refused(self.config.faults[0], at_start=False))
+            self.write(own_entries.settings_refused(self.config.faults[0], at_start=False))
             self.say_settings()
             raise
         self.loop.policy = self.config.policy()
@@ -226,7 +226,7 @@ class Daemon:
         self.say_settings()
         self.loop.shown_anew()
         self.api.settings_changed()
-        self.write(entries.settings_read(f"declared checks: {len(self.looks.declared)}"))
+        self.write(own_entries.settings_read(f"declared checks: {len(self.looks.declared)}"))
         return self.troubles()
 
     def troubles(self) -> tuple[str, ...]:
@@ -290,7 +290,7 @@ class Daemon:
 
     def _noted(self, gap: Gap) -> None:
         if gap.to_at - gap.from_at >= MINUTE_US:
-            self.write(entries.not_watched(gap, duration(gap.to_at - gap.from_at)))
+            self.write(own_entries.not_watched(gap, duration(gap.to_at - gap.from_at)))
         self.api.gaps_changed()
         self.spawn(self._save())
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Coroutine
 from contextlib import suppress
 
 from healthd.bus.message import Descriptor
-from healthd.channels import entries
+from healthd.channels import own_entries
 from healthd.channels.base import Entry
 from healthd.daemon import fdstore
 from healthd.daemon.clock import Clock
@@ -105,7 +105,7 @@ class Holds:
                 raise
             fdstore.keep(_name(hold.id), end)
             self._take(hold, end)
-            self._write(entries.hold_began(hold))
+            self._write(own_entries.hold_began(hold))
             self._tell(hold.units)
             return given
 
@@ -167,7 +167,7 @@ class Holds:
             asyncio.get_running_loop().remove_reader(end)
             os.close(end)
         fdstore.forget(_name(number))
-        self._write(entries.hold_ended(hold, how))
+        self._write(own_entries.hold_ended(hold, how))
         self._tell(hold.units)
         self._spawn(self._saver.drop_hold(number))
 

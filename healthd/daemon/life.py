@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from healthd import __version__
 from healthd.bus.connection import Connection
-from healthd.channels import entries
+from healthd.channels import own_entries
 from healthd.channels.journal import SOCKET
 from healthd.daemon import fdstore, own
 from healthd.daemon.app import Daemon
@@ -68,7 +68,7 @@ async def run(options: argparse.Namespace) -> None:
             await stop.wait()
             readiness.stopping()
             daemon.vigil.set(Cause.OURSELVES, True)
-            await daemon.write_now(entries.stopped("asked to stop"))
+            await daemon.write_now(own_entries.stopped("asked to stop"))
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(_CATCH_UP_LIMIT_S):
                     await daemon.loop.caught_up()
@@ -107,9 +107,9 @@ def _begin(daemon: Daemon, group: asyncio.TaskGroup) -> None:
     daemon.say_settings()
     daemon.say(own.STORE, own.store_look(daemon.store.trouble))
     for fault in daemon.config.faults[:1]:
-        daemon.write(entries.settings_refused(fault, at_start=True))
+        daemon.write(own_entries.settings_refused(fault, at_start=True))
     if daemon.store.trouble:
-        daemon.write(entries.store_set_aside(daemon.store.trouble))
+        daemon.write(own_entries.store_set_aside(daemon.store.trouble))
     judging = daemon.loop.run(
         daemon.effects.act, daemon.effects.turn_ended, daemon.vigil.look_around
     )
@@ -189,7 +189,7 @@ class _Lost(Exception):
 def _ready(daemon: Daemon, readiness: Readiness) -> None:
     allowed = len(daemon.loop.policy.allow_restart)
     watched = sum(daemon.desk.counts().values())
-    daemon.write(entries.started(__version__, watched=watched, may_restart=allowed))
+    daemon.write(own_entries.started(__version__, watched=watched, may_restart=allowed))
     daemon.say_settings()
     readiness.status(daemon.status())
     readiness.ready()
