@@ -199,7 +199,7 @@ def _untold(story: Story, watch: Watch, scene: Scene) -> str:
         case State.YELLOW:
             return "yellow is shown, never told"
         case State.GREY if said.reason is Reason.WAITING:
-            return f"it waits on {said.waiting_on or 'another'}, whose notice speaks for it"
+            return _waits(said.waiting_on, "", scene)
         case State.GREY:
             return _GREY.get(said.reason, "what is not judged is not told")
         case _:
@@ -239,11 +239,23 @@ def _told(story: Story, watch: Watch, incident: Incident, scene: Scene) -> Word:
     return Word(f"{words}; again only while it stays red", last.at, again_at)
 
 
+def _waits(on: str, under: str, scene: Scene) -> str:
+    """Who speaks for a check that waits: nobody where a person stopped what it waits on."""
+    _, _, unit = on.partition(":")
+    provider = scene.stories.get(unit)
+    stopped = provider and any(w.verdict.reason is Reason.STOPPED for w in provider.watches)
+    speaks = (
+        "which somebody stopped: so far there is nothing to tell"
+        if stopped
+        else "whose notice speaks for it"
+    )
+    return f"it waits on {on or 'what it needs'}{under}, {speaks}"
+
+
 def _not_told(story: Story, watch: Watch, incident: Incident, scene: Scene) -> str:
     if incident.idle is Idle.WAITING:
         under = f" (incident {incident.held_under})" if incident.held_under else ""
-        on = watch.verdict.waiting_on or "what it needs"
-        return f"it waits on {on}{under}, whose notice speaks for it"
+        return _waits(watch.verdict.waiting_on, under, scene)
     if incident.idle is not Idle.NO:
         return _IDLE[incident.idle]
     if incident.found:

@@ -136,6 +136,19 @@ def test_who_waits_names_whose_notice_speaks() -> None:
     assert told.judged.startswith(f"{LIVENESS} is not well")
 
 
+def test_who_waits_on_what_somebody_stopped_promises_no_notice() -> None:
+    """Nobody is told of a stop that a person meant, so no notice speaks for who waits on it."""
+    made = well(policy=Policy())
+    made.serves = lambda: FAIL
+    made.stop()
+    made.run(3 * MINUTE)
+    told = asked(made.play)
+    assert told.waiting_on == LIVENESS
+    assert told.notice == (
+        f"it waits on {LIVENESS}, which somebody stopped: so far there is nothing to tell"
+    )
+
+
 def test_siblings_name_the_incident_that_told_of_both() -> None:
     """One notice for one unit; the other check says with which."""
     play = Play(policy=Policy(), checks=(READY_CHECK, replace(READY_CHECK, key=OTHER)))
