@@ -65,6 +65,7 @@ RELATIONS = {
     "requires": ("Requires", "Requisite", "BindsTo"),
     "providers": ("Requires", "Requisite", "BindsTo", "PartOf", "StopPropagatedFrom"),
     "bound_to": ("BindsTo",),
+    "triggers": ("Triggers",),
     "foes": ("Conflicts", "ConflictedBy"),
     "taken_along": ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf"),
     "stays_down": ("PropagatesStopTo",),

@@ -31,6 +31,9 @@ from healthd.model import (
 # Who a person stopped is missed on purpose; after this long its consumers stand on their own.
 _STOPPED_HOLDS_US = HOUR_US
 
+# Results of a socket or path that could not start what it triggers; systemd.socket(5).
+_GAVE_UP_ON = frozenset({"service-start-limit-hit", "unit-start-limit-hit"})
+
 
 class Root(Struct, frozen=True):
     """The check that others wait on. *until_us*: when that ends by time alone, 0 = never.
@@ -53,7 +56,11 @@ def needs_of(story: Story, check: Check) -> tuple[str, ...]:
     """The units that *check* of *story* depends on, those that systemd says first."""
     if check.needs == ():
         return ()
-    said = story.facts.requires if story.facts else ()
+    facts = story.facts
+    said = facts.requires if facts else ()
+    if facts is not None and facts.result in _GAVE_UP_ON:
+        # A socket or path that fails because what it starts does: one cause, one notice.
+        said = (*said, *facts.triggers)
     return (*said, *(check.needs or ()))
 
 

@@ -45,9 +45,9 @@ class UnitFacts(Struct, frozen=True):
     active socket, timer or path that triggers it, or its activatable bus name.
     *triggered_by_timer*: a timer judges it. *requires*: what it cannot be without (Requires=,
     Requisite=, BindsTo=); *providers*: those, and all else whose stop stops it; *bound_to*: whose
-    end stops it however that came (BindsTo=). Lists hold unit names. *restart_delay_max_for_us*: up
-    to where RestartSteps= lets the delay grow, which no time of health takes back; 0 = it does not
-    grow.
+    end stops it however that came (BindsTo=). *triggers*: what a socket or path starts. Lists hold
+    unit names. *restart_delay_max_for_us*: up to where RestartSteps= lets the delay grow, which no
+    time of health takes back; 0 = it does not grow.
     """
 
     id: UnitName
@@ -92,6 +92,7 @@ class UnitFacts(Struct, frozen=True):
     requires: tuple[str, ...] = ()
     providers: tuple[str, ...] = ()
     bound_to: tuple[str, ...] = ()
+    triggers: tuple[str, ...] = ()
     foes: tuple[str, ...] = ()
     active_foes: tuple[str, ...] = ()
     taken_along: tuple[str, ...] = ()

@@ -385,3 +385,16 @@ def test_in_a_ring_nobody_waits_on_a_check_that_only_waits_on_its_own_unit() -> 
     town.stop(ring[3], ring[2])
     town.run(3 * HOUR)
     assert len(town.notices(Edition.ENGAGED)) == 1
+
+
+def test_a_socket_that_gave_up_on_its_service_waits_on_it() -> None:
+    """systemd fails both when the service hits its start limit: that is one cause."""
+    town = Town({"px.socket": (), "px.service": ()})
+    town.facts["px.socket"] = replace(town.facts["px.socket"], triggers=("px.service",))
+    town.kill("px.service")
+    town.show("px.socket", FAILED, "failed", result="service-start-limit-hit")
+    town.run(10 * MINUTE)
+    assert [n.unit for n in town.notices()] == ["px.service"]
+    town.start("px.service")
+    town.run(3 * MINUTE)
+    assert [n.unit for n in town.notices(Edition.ENGAGED)] == ["px.service", "px.socket"]
