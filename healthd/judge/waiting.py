@@ -77,9 +77,10 @@ def waiting(story: Story, watch: Watch, look: Look, scene: Scene) -> Waiting | N
         grace_until_us = now_us if holds.unseen else 0
         said = f"waits on {holds.key}: {look.summary}"
         return Waiting(holds.key, said, holds.unseen, holds.until_us, grace_until_us)
-    key, until_us = watch.verdict.waiting_on, 0
-    if key and _came_back(story, key, scene.stories):
-        until_us = watch.wait_until_us or now_us + watch.check.rules.grace_us
+    key = watch.verdict.waiting_on
+    if not key or not _came_back(story, key, scene.stories):
+        return None
+    until_us = watch.wait_until_us or now_us + watch.check.rules.grace_us
     lately = came_up_unwatched(story, watch, scene.stories)
     if lately is not None and lately.until_us > until_us:
         key, until_us = lately.key, lately.until_us
