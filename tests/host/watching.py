@@ -27,8 +27,12 @@ def sleeper(host: Host, name: str, more: str = "") -> str:
 
 
 def listing(host: Host, *units: str, more: str = QUICK) -> None:
-    """Have these units on the allowlist."""
-    host.settings(f"{more}repair: {{allow_restart: [{', '.join(units)}]}}\n")
+    """Have these units on the allowlist.
+
+    The tests that share a machine have none of them spend the budget of another.
+    """
+    budget = "budget: {machine: 60 per 1min}"
+    host.settings(f"{more}repair: {{allow_restart: [{', '.join(units)}], {budget}}}\n")
 
 
 def kill(host: Host, unit: str, signal: str = "KILL") -> None:
