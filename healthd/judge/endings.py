@@ -66,6 +66,7 @@ class Endings:
         self._lives[facts.id] = replace(
             known,
             providers=facts.providers,
+            bound_to=facts.bound_to,
             foes=facts.foes,
             on_demand=facts.on_demand,
         )
@@ -149,8 +150,11 @@ class Endings:
         return How.ASKED, UnitName("")
 
     def _fallen_provider(self, unit: UnitName, now: Now) -> UnitName:
+        """What *unit* is bound to and fell just now; the fall of what it only requires stops it by
+        no job of PID 1, so that a stop right after is somebody's.
+        """
         life = self._lives.get(unit)
-        for provider in map(UnitName, life.providers if life else ()):
+        for provider in map(UnitName, life.bound_to if life else ()):
             other = self._lives.get(provider)
             if (
                 other is not None

@@ -62,6 +62,7 @@ class Life(Struct, frozen=True):
     left_us: int = 0
     changed_us: int = 0
     providers: tuple[str, ...] = ()
+    bound_to: tuple[str, ...] = ()
     foes: tuple[str, ...] = ()
     on_demand: str = ""
 
@@ -100,6 +101,7 @@ def first_read(facts: UnitFacts) -> Life:
         upkeep_job=facts.job if active is ActiveState.ACTIVATING and not waiting else 0,
         changed_us=facts.state_change_us,
         providers=facts.providers,
+        bound_to=facts.bound_to,
         foes=facts.foes,
         on_demand=facts.on_demand,
     )

@@ -7,6 +7,8 @@ PROVIDERS = dict.fromkeys(CONSUMERS, ("prov.service",)) | {
     "depfail.service": ("badprov.service",),
     "tied.service": ("base.service",),
 }
+#: Of those, whose end stops the unit however it came (BindsTo=).
+BOUND = {"c-bindsto.service": ("prov.service",), "tied.service": ("base.service",)}
 FOES = {"plain.service": ("confl.service",)}
 
 #: What the recordings do not show of a unit, from its unit file.

@@ -71,7 +71,6 @@ class LivingTown(Town):
         policy: Policy | None = None,
         saves: bool = False,
     ) -> None:
-        self.bound = bound
         self.restart_s = dict(restart_s or {})
         self.frail: dict[str, float] = {}
         self.slow: dict[str, float] = {}
@@ -90,7 +89,7 @@ class LivingTown(Town):
         self._incidents = self._attempts = 1
         self._restarts_us: list[int] = []
         self._starts_us: dict[str, list[int]] = {}
-        super().__init__(requires, checks=checks, policy=policy, kind=Citizen)
+        super().__init__(requires, checks=checks, bound=bound, policy=policy, kind=Citizen)
         for unit, play in self.plays.items():
             assert isinstance(play, LawfulPlay)
             play.held, play.machine_restarts_us = self.held, self._restarts_us

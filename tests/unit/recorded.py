@@ -28,7 +28,7 @@ from healthd.model import (
     UnitSeen,
 )
 from tests.transcripts import replay
-from tests.transcripts.expected import FOES, KNOWN, PROVIDERS
+from tests.transcripts.expected import BOUND, FOES, KNOWN, PROVIDERS
 from tests.unit.histories import BEGIN_US
 from tests.unit.laws import LawfulPlay
 
@@ -92,6 +92,7 @@ class Recording:
             wanted=True,
             requires=PROVIDERS.get(unit, ()),
             providers=PROVIDERS.get(unit, ()),
+            bound_to=BOUND.get(unit, ()),
             foes=FOES.get(unit, ()),
         )
         facts = replace(facts, **KNOWN.get(unit, {}))

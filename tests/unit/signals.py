@@ -91,6 +91,7 @@ def running(
     run: str = "a",
     providers: tuple[str, ...] = (),
     foes: tuple[str, ...] = (),
+    bound_to: tuple[str, ...] = (),
 ) -> UnitFacts:
     """A first reading of a unit that runs."""
     return UnitFacts(
@@ -100,7 +101,9 @@ def running(
         invocation=run,
         providers=providers,
         foes=foes,
+        bound_to=bound_to,
     )
 
 
 CONSUMER = running(providers=(DB,))
+BOUND = running(providers=(DB,), bound_to=(DB,))

@@ -16,6 +16,7 @@ from healthd.model import (
     UnitName,
 )
 from tests.unit.signals import (
+    BOUND,
     CONSUMER,
     DB,
     DOWN,
@@ -200,7 +201,7 @@ def test_an_automatic_restart_that_is_refused_is_no_second_end() -> None:
 
 def test_the_consumer_of_a_unit_that_fell_was_taken_along() -> None:
     """PID 1 stops it with a job of its own that looks like a person's."""
-    bus = Bus(CONSUMER, running(DB))
+    bus = Bus(BOUND, running(DB))
     fall = shows(FAILED, unit=DB)
     stop = (shows(UP, 7), queued(7), shows(GOING, 7), shows(DOWN, 7), over(7))
     assert bus.play(fall, *stop) == ["db by-itself", "web taken-along db.service"]
@@ -208,11 +209,18 @@ def test_the_consumer_of_a_unit_that_fell_was_taken_along() -> None:
 
 def test_it_was_taken_along_though_the_provider_is_back_first() -> None:
     """A consumer that stops slowly must not look as if somebody had stopped it."""
-    bus = Bus(CONSUMER, running(DB))
+    bus = Bus(BOUND, running(DB))
     stop = (shows(UP, 7), queued(7), shows(GOING, 7))
     back = (shows(FAILED, 8, "b", unit=DB), shows(UP, 8, "b", unit=DB))
     news = bus.play(shows(FAILED, unit=DB), *stop, Pause(30), *back, shows(DOWN, 7), over(7))
     assert news[-1] == "web taken-along db.service"
+
+
+def test_a_stop_right_after_the_fall_of_what_is_only_required_is_a_persons() -> None:
+    """PID 1 stops what is bound to a unit that fell, and nothing else of it."""
+    bus = Bus(CONSUMER, running(DB))
+    stop = (shows(UP, 7), queued(7), shows(GOING, 7), shows(DOWN, 7), over(7))
+    assert bus.play(shows(FAILED, unit=DB), *stop)[-1] == "web asked"
 
 
 def test_a_consumer_that_outlived_its_provider_is_stopped_by_whoever_stops_it() -> None:

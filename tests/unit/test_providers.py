@@ -200,7 +200,7 @@ def test_what_a_stop_took_along_rests_for_as_long_as_its_provider_does() -> None
 
 def test_what_fell_with_its_provider_and_is_not_brought_back_is_told() -> None:
     """PID 1 stops what is bound to a crashed unit, and starts only that unit again."""
-    town = Town(CHAIN)
+    town = Town(CHAIN, bound=frozenset({APP}))
     town.kill(DB)
     town.stop(APP)
     town.run(MINUTE)

@@ -27,6 +27,7 @@ from healthd.model import (
 )
 from tests.transcripts import replay
 from tests.transcripts.expected import (
+    BOUND,
     ENDS,
     ENDS_OF_ONE_HOST,
     FOES,
@@ -67,6 +68,7 @@ def known(facts: UnitFacts) -> UnitFacts:
         facts,
         wanted=facts.unit_file_state == "enabled",
         providers=PROVIDERS.get(facts.id, ()),
+        bound_to=BOUND.get(facts.id, ()),
         foes=FOES.get(facts.id, ()),
         **KNOWN.get(facts.id, {}),
     )

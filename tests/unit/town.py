@@ -65,6 +65,7 @@ def ready(unit: str, needs: tuple[str, ...] | None = None) -> Check:
 
 class Town:
     """*requires*: each unit with those that systemd says it cannot be without. All of them run.
+    *bound*: the units that fall with any of those.
 
     *serves*: what a look at the readiness of a unit finds. *kind*: the play of each story. Where a
     check is remote, the network is judged too: *link* is the way out.
@@ -75,9 +76,11 @@ class Town:
         requires: Mapping[str, tuple[str, ...]],
         *,
         checks: tuple[Check, ...] = (),
+        bound: frozenset[str] = frozenset(),
         policy: Policy | None = None,
         kind: type[Play] = Play,
     ) -> None:
+        self.bound = bound
         self.now_us = BEGIN_US
         #: healthd is away: nothing of what happens is signalled to it.
         self.quiet = False
@@ -108,6 +111,7 @@ class Town:
                 wanted=True,
                 requires=needed,
                 providers=needed,
+                bound_to=needed if unit in bound else (),
                 active_enter_us=BEGIN_US - 3600 * SECOND_US,
                 inactive_exit_us=BEGIN_US - 3600 * SECOND_US,
                 main_start_us=BEGIN_US - 3600 * SECOND_US,

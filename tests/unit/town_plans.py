@@ -197,8 +197,9 @@ class Chronicle:
         self.town.finish(unit)
 
     def stop(self, unit: str, number: int) -> None:
-        # A stop right after the fall of what it needs looks like one by PID 1.
-        self.town.run(2.1)
+        if unit in self.town.bound:
+            # A stop right after the fall of what it is bound to looks like one by PID 1.
+            self.town.run(2.1)
         self.town.stop(unit)
 
     def start(self, unit: str, number: int) -> None:
