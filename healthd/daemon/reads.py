@@ -11,7 +11,7 @@ import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 
-from msgspec.structs import replace
+from msgspec import Struct
 
 from healthd.errors import HealthdError
 from healthd.host.systemd import Systemd, UnitRow
@@ -21,9 +21,48 @@ log = logging.getLogger(__name__)
 
 Spawn = Callable[[Coroutine[object, object, None]], object]
 
-_READS_AT_ONCE = 16
-_READS_AT_MOST = 3
+READS_AT_ONCE = 16
+READS_AT_MOST = 3
 _BETWEEN_READS_S = 0.25
+
+
+class Want(Struct, frozen=True):
+    """Why something is read again: its time had come, a person asked, or just so."""
+
+    due: bool = False
+    asked: bool = False
+
+    def __or__(self, other: Want) -> Want:
+        return Want(self.due or other.due, self.asked or other.asked)
+
+
+class Rereads:
+    """Reads again what is asked for: one of a name at a time, and those asked for meanwhile are one
+    more. *read* is the reading.
+    """
+
+    def __init__(self, spawn: Spawn, read: Callable[[str, Want], Awaitable[None]]) -> None:
+        self._spawn = spawn
+        self._read = read
+        self._reading: dict[str, Want | None] = {}
+
+    def soon(self, name: str, want: Want) -> None:
+        """Read *name* again."""
+        if name in self._reading:
+            self._reading[name] = want | (self._reading[name] or want)
+            return
+        self._reading[name] = None
+        self._spawn(self._until_current(name, want))
+
+    async def _until_current(self, name: str, want: Want) -> None:
+        while True:
+            await self._read(name, want)
+            if self._reading[name] is None:
+                del self._reading[name]
+                return
+            # What loops is not read as fast as systemd answers.
+            await asyncio.sleep(_BETWEEN_READS_S)
+            want, self._reading[name] = self._reading[name] or want, None
 
 
 class Reads:
@@ -37,12 +76,11 @@ class Reads:
         missed: Callable[[], None],
     ) -> None:
         self._systemd = systemd
-        self._spawn = spawn
+        self._again = Rereads(spawn, self._read)
         self._found = found
         self._missed = missed
         self._heard: Counter[str] = Counter()
-        self._at_once = asyncio.Semaphore(_READS_AT_ONCE)
-        self._reading: dict[str, UnitSeen | None] = {}
+        self._at_once = asyncio.Semaphore(READS_AT_ONCE)
 
     def heard(self, unit: str) -> None:
         """A signal of the unit came: what is being read of it may be older."""
@@ -53,16 +91,8 @@ class Reads:
         self._heard.pop(unit, None)
 
     def soon(self, unit: str, *, due: bool = False, asked: bool = False) -> None:
-        """Read a unit again; reads asked for while one is under way become one more."""
-        want = UnitSeen(UnitFacts(UnitName(unit)), fresh=True, due=due, asked=asked)
-        if unit in self._reading:
-            waiting = self._reading[unit]
-            if waiting is not None:
-                want = replace(want, due=due or waiting.due, asked=asked or waiting.asked)
-            self._reading[unit] = want
-            return
-        self._reading[unit] = None
-        self._spawn(self._until_current(unit, want))
+        """Read a unit again."""
+        self._again.soon(unit, Want(due, asked))
 
     async def now(self, unit: str, loaded: Mapping[str, UnitRow] | None = None) -> UnitFacts | None:
         """A unit as it is now; None: it could not be read.
@@ -72,7 +102,7 @@ class Reads:
         heard, facts = -1, UnitFacts(UnitName(unit))
         async with self._at_once:
             try:
-                for _ in range(_READS_AT_MOST):
+                for _ in range(READS_AT_MOST):
                     if heard != self._heard[unit]:
                         heard = self._heard[unit]
                         facts = await self._systemd.read(unit, loaded)
@@ -82,16 +112,7 @@ class Reads:
                 self._missed()
                 return None
 
-    async def _until_current(self, unit: str, want: UnitSeen) -> None:
-        while True:
-            facts = await self.now(unit)
-            if facts is not None:
-                await self._found(replace(want, facts=facts))
-            again = self._reading[unit]
-            if again is None:
-                del self._reading[unit]
-                return
-            # A unit that loops is not read as fast as systemd answers.
-            await asyncio.sleep(_BETWEEN_READS_S)
-            want = self._reading[unit] or again
-            self._reading[unit] = None
+    async def _read(self, unit: str, want: Want) -> None:
+        facts = await self.now(unit)
+        if facts is not None:
+            await self._found(UnitSeen(facts, fresh=True, due=want.due, asked=want.asked))

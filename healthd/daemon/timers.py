@@ -17,7 +17,7 @@ from healthd.daemon.clock import Clock
 from healthd.daemon.gap import bridged, runs_meanwhile
 from healthd.daemon.inbox import Inbox
 from healthd.daemon.naming import Naming
-from healthd.daemon.reads import Spawn
+from healthd.daemon.reads import READS_AT_MOST, READS_AT_ONCE, Rereads, Spawn, Want
 from healthd.errors import HealthdError
 from healthd.host.systemd import Systemd, UnitRow, shows
 from healthd.host.timer_facts import INTERFACE, merge_timer
@@ -48,9 +48,6 @@ from healthd.model import (
 )
 
 log = logging.getLogger(__name__)
-
-_READS_AT_ONCE = 16
-_READS_AT_MOST = 3
 
 
 class Seen(Struct, frozen=True):
@@ -85,6 +82,7 @@ class Timers:
         self._clock = clock
         self._naming = naming
         self._spawn = spawn
+        self._again = Rereads(spawn, self._read_again)
         self._endings = endings
         self._missed = missed
         self._known: dict[str, Seen] = {}
@@ -92,8 +90,7 @@ class Timers:
         self._no_check: set[str] = set()
         self._stale: set[str] = set()
         self._heard: Counter[str] = Counter()
-        self._reading: dict[str, TimerSeen | None] = {}
-        self._at_once = asyncio.Semaphore(_READS_AT_ONCE)
+        self._at_once = asyncio.Semaphore(READS_AT_ONCE)
 
     def followed(self, loaded: Mapping[str, UnitRow]) -> set[str]:
         """The units whose changes decide; of a timer not read yet, the job that it likely has."""
@@ -129,16 +126,8 @@ class Timers:
         self._stale.update(self._known)
 
     def read_soon(self, name: str, *, due: bool = False, asked: bool = False) -> None:
-        """Read a timer and its job again; what is asked for meanwhile becomes one more reading."""
-        want = TimerSeen(UnitFacts(UnitName(name)), TimerFacts(), due=due, asked=asked)
-        if name in self._reading:
-            waiting = self._reading[name] or want
-            self._reading[name] = replace(
-                want, due=due or waiting.due, asked=asked or waiting.asked
-            )
-            return
-        self._reading[name] = None
-        self._spawn(self._until_current(name, want))
+        """Read a timer and its job again."""
+        self._again.soon(name, Want(due, asked))
 
     def heard(self, signal: SystemdSignal) -> None:
         """A signal of systemd, before Endings has it: an end is worded by what came with it."""
@@ -239,24 +228,18 @@ class Timers:
             if timer.unit and self._checks(facts):
                 job = await self._systemd.read(timer.unit, loaded)
             still = (heard, heard_job) == (self._heard[name], self._heard[timer.unit])
-            if still or tries == _READS_AT_MOST:
+            if still or tries == READS_AT_MOST:
                 break
         if job is not None:
             self._jobs[timer.unit] = job
         return Seen(facts, timer)
 
-    async def _until_current(self, name: str, want: TimerSeen) -> None:
-        while True:
-            seen = await self._read(name)
-            if seen is not None and name in self._known:
-                self._known[name] = seen
-                await self._bridge(name, first=False)
-                self._put(name, fresh=True, due=want.due, asked=want.asked)
-            again = self._reading[name]
-            if again is None:
-                del self._reading[name]
-                return
-            want, self._reading[name] = again, None
+    async def _read_again(self, name: str, want: Want) -> None:
+        seen = await self._read(name)
+        if seen is not None and name in self._known:
+            self._known[name] = seen
+            await self._bridge(name, first=False)
+            self._put(name, fresh=True, due=want.due, asked=want.asked)
 
     async def _bridge(self, name: str, *, first: bool) -> None:
         """What happened while no signal told of it, to the timer and to its job."""
