@@ -168,10 +168,20 @@ def never_ran(beat: Beat) -> Look | None:
     late = beat.ledger.missed or _is_old(beat)
     if beat.ledger.last is not None or beat.runs or late or _is_over(beat):
         return None
+    if _ends(beat):
+        return keep("its first run is over, and how it ended is heard next")
     if beat.overdue and beat.timer.has_next:
         # Its first run may be a month away, and what was wrong is put right today.
         return ok(f"the timer runs again{_next_in_words(beat)}")
     return grey(Reason.STARTING, f"has not run yet{_next_in_words(beat)}")
+
+
+def _ends(beat: Beat) -> bool:
+    """Whether the job has just gone down: its state comes before the word of how that was."""
+    job = beat.job
+    if job is None or job.active_state not in DOWN or not job.invocation:
+        return False
+    return job.invocation != beat.ledger.ended
 
 
 def running(beat: Beat) -> Look | None:

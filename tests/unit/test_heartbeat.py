@@ -36,6 +36,16 @@ def test_a_job_that_runs_well_is_green() -> None:
     assert clock.says == "ran 2026-11-30 01:54 UTC, next run 2026-12-01 01:54 UTC"
 
 
+def test_the_end_of_a_first_run_is_not_taken_for_no_run() -> None:
+    """systemd shows that the job is down before it says how that came: three changes for one."""
+    clock = Clockwork()
+    clock.run(3600 + 30)
+    assert clock.face == ("green", "ok")
+    clock.job = replace(clock.job, active_state=ActiveState.INACTIVE, sub_state="dead")
+    clock.see()
+    assert clock.face == ("green", "ok")
+
+
 def test_a_failed_run_is_one_incident_until_one_succeeds() -> None:
     """The next night's failure belongs to the same incident; one good run ends it."""
     clock = Clockwork(every_s=1800)
