@@ -133,7 +133,7 @@ def _judged(watch: Watch, incident: Incident | None) -> str:
 def _not_judged(watch: Watch) -> str:
     said, rules = watch.verdict, watch.check.rules
     if said.reason is Reason.WAITING:
-        return f"{said.waiting_on or 'what it needs'} is not well, so this says nothing of its own"
+        return f"it waits on {said.waiting_on or 'what it needs'}, and says nothing of its own"
     if said.reason is Reason.STARTING and watch.last_outcome is Outcome.FAILING:
         return f"it failed within {duration(rules.grace_us)} of its start, which does not count"
     return "the last look found nothing that could be judged"

@@ -133,7 +133,7 @@ def test_who_waits_names_whose_notice_speaks() -> None:
     told = asked(made.play)
     assert told.waiting_on == LIVENESS
     assert told.notice == f"it waits on {LIVENESS}, whose notice speaks for it"
-    assert told.judged.startswith(f"{LIVENESS} is not well")
+    assert told.judged == f"it waits on {LIVENESS}, and says nothing of its own"
 
 
 def test_who_waits_on_what_somebody_stopped_promises_no_notice() -> None:
