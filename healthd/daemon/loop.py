@@ -13,9 +13,9 @@ from healthd.daemon.clock import Clock
 from healthd.daemon.inbox import Inbox
 from healthd.daemon.saving import Saver, Step
 from healthd.judge import found
+from healthd.judge.dependents import Dependents
 from healthd.judge.incident import is_open
 from healthd.judge.judge import judge
-from healthd.judge.providers import Dependents
 from healthd.judge.repairing import HEALTHD
 from healthd.model import (
     CheckKey,

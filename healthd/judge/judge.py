@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from healthd.judge import beats, found, telling
 from healthd.judge import run as runs
 from healthd.judge.declaring import declared, first_look
+from healthd.judge.dependents import hangs_on_others
 from healthd.judge.due import is_called
 from healthd.judge.freezing import froze, skip_gap, thawed
 from healthd.judge.holding import held_names, released
@@ -19,7 +20,7 @@ from healthd.judge.incident import close
 from healthd.judge.liveness import liveness
 from healthd.judge.looking import at_rest, take
 from healthd.judge.network import NETWORK, asked_again, network_look, remote_watches
-from healthd.judge.providers import hangs_on_others, liveness_of
+from healthd.judge.providers import liveness_of
 from healthd.judge.recording import give_up_on_pending, repair_finished, restart_asked
 from healthd.judge.turn import Turn
 from healthd.judge.watched import is_service

@@ -6,7 +6,7 @@ followed from unit to unit. A cycle is cut: nobody waits on who waits on him.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 
 from msgspec import Struct
 
@@ -20,7 +20,6 @@ from healthd.model import (
     Incident,
     Now,
     Phase,
-    ProviderMoved,
     Reason,
     State,
     Story,
@@ -253,7 +252,7 @@ def _is_stopped(provider: Story) -> bool:
     return live is not None and live.verdict.reason is Reason.STOPPED
 
 
-def _holding(
+def holding(
     story: Story, stories: Mapping[str, Story], now: Now
 ) -> tuple[tuple[CheckKey, bool, bool], ...]:
     """What of a story those who need it go by."""
@@ -262,13 +261,8 @@ def _holding(
     return tuple((r.key, r.red, r.unseen) for r in roots)
 
 
-def _is_up(story: Story) -> bool:
+def is_up(story: Story) -> bool:
     return story.facts is not None and story.facts.active_state in UP
-
-
-def _fell_with(story: Story, provider: str) -> bool:
-    last = story.run.last
-    return last is not None and last.by == provider
 
 
 def taken_along(unit: str, stories: Mapping[str, Story]) -> tuple[str, ...]:
@@ -280,73 +274,7 @@ def taken_along(unit: str, stories: Mapping[str, Story]) -> tuple[str, ...]:
         story = stories.get(waiting.pop(0))
         for name in story.facts.taken_along if story and story.facts else ():
             other = stories.get(name)
-            if name not in found and other is not None and _is_up(other):
+            if name not in found and other is not None and is_up(other):
                 found[name] = None
                 waiting.append(name)
     return tuple(found)[1:]
-
-
-def hangs_on_others(watch: Watch) -> bool:
-    """Whether the fate of a provider may change what is said of this check now."""
-    verdict = watch.verdict
-    if watch.check.aspect is Aspect.LIVENESS and verdict.reason is Reason.NOT_CONFIGURED:
-        # At rest, perhaps because a start that it needed has failed.
-        return True
-    return verdict.state is State.RED or verdict.reason in (Reason.SUSPECT, Reason.WAITING)
-
-
-def _concerned(story: Story) -> bool:
-    """Whether the fate of a provider means anything to this story now."""
-    return bool(story.run.ends) or any(hangs_on_others(w) for w in story.watches)
-
-
-class Dependents:
-    """Who needs a unit, directly or through others: the way back from a provider."""
-
-    def __init__(self) -> None:
-        self._needs: dict[str, frozenset[str]] = {}
-        self._needed_by: dict[str, set[str]] = {}
-
-    def keep(self, story: Story) -> None:
-        """Take in what a story needs now; one without a check needs nothing."""
-        needs, known = needs_of_story(story), self._needs.get(story.name, frozenset())
-        if needs == known:
-            return
-        for name in known - needs:
-            users = self._needed_by[name]
-            users.discard(story.name)
-            if not users:
-                del self._needed_by[name]
-        for name in needs - known:
-            self._needed_by.setdefault(name, set()).add(story.name)
-        self._needs[story.name] = needs
-        if not needs:
-            del self._needs[story.name]
-
-    def moved(
-        self, before: Story, after: Story, stories: Mapping[str, Story], now: Now
-    ) -> Iterator[tuple[str, ProviderMoved]]:
-        """Whom to tell that a story is another, and what: those for whom that may matter."""
-        if after.name not in self._needed_by:
-            # Most units are nobody's provider, and what they do costs nothing here.
-            return
-        held, holds = _holding(before, stories, now), _holding(after, stories, now)
-        rose = _is_up(after) and not _is_up(before)
-        if held == holds and not rose:
-            return
-        for name in self.of(after.name):
-            user = stories.get(name)
-            if user is None:
-                continue
-            if (held != holds and _concerned(user)) or (rose and _fell_with(user, after.name)):
-                yield name, ProviderMoved(bool(held) and not holds)
-
-    def of(self, name: str) -> Iterator[str]:
-        """All that need *name*, nearest first."""
-        seen, waiting = {name}, [name]
-        while waiting:
-            for user in sorted(self._needed_by.get(waiting.pop(0), ())):
-                if user not in seen:
-                    seen.add(user)
-                    waiting.append(user)
-                    yield user

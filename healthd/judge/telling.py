@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from healthd.judge import found, wording
+from healthd.judge import found
 from healthd.judge.incident import is_open, notice_stands, was_engaged
+from healthd.judge.notices import notice
 from healthd.judge.turn import Turn
 from healthd.judge.waiting import waiters
 from healthd.model import (
@@ -58,7 +59,7 @@ def tell(turn: Turn, incident: Incident, edition: Edition) -> None:
     turn.put_incident(told, Change.CHANGED)
     _start_clocks(turn, incident)
     waiting = waiters(turn.story, turn.scene.stories)
-    title, body = wording.notice(told, edition, now, past=turn.story.closed, waiting=waiting)
+    title, body = notice(told, edition, now, past=turn.story.closed, waiting=waiting)
     turn.effects.append(
         Tell(
             Notice(

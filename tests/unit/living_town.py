@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
 from healthd.daemon.saving import Owed, Step
+from healthd.judge.dependents import Dependents
 from healthd.judge.endings import Endings
-from healthd.judge.providers import Dependents
 from healthd.judge.run import gap_end
 from healthd.model import (
     SECOND_US,

@@ -9,8 +9,8 @@ from itertools import count
 from msgspec.structs import replace
 
 from healthd.host.unit_facts import merge
+from healthd.judge.dependents import Dependents
 from healthd.judge.endings import Endings
-from healthd.judge.providers import Dependents
 from healthd.model import (
     SECOND_US,
     UNIT_RULES,

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from healthd.judge.wording import duration, end_in_words, notice, remedy, subject
+from healthd.judge.notices import notice
+from healthd.judge.wording import duration, end_in_words, remedy, subject
 from healthd.model import (
     ActiveState,
     Aspect,

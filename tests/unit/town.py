@@ -8,9 +8,9 @@ from itertools import count
 
 from msgspec.structs import replace
 
+from healthd.judge.dependents import Dependents
 from healthd.judge.endings import Endings
 from healthd.judge.network import NETWORK, fell_short, network_check
-from healthd.judge.providers import Dependents
 from healthd.model import (
     SECOND_US,
     UNIT_RULES,
