@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from healthd.judge import life as lives
 from healthd.judge.jobs import Jobs
-from healthd.judge.life import DOWN, UP, Fall, Life, Step
+from healthd.judge.life import DOWN, UP, Fall, Life, Step, restarts_by_itself
 from healthd.model import (
     SECOND_US,
     ActiveState,
@@ -62,7 +62,10 @@ class Endings:
         changed = (known.active, known.invocation) != (read.active, read.invocation)
         if changed and facts.state_change_us > known.changed_us:
             self._lives[facts.id] = read
-            return known.living and not (read.living and read.invocation == known.invocation)
+            if not known.living:
+                # What waited for its automatic restart was stopped.
+                return restarts_by_itself(known.sub) and not restarts_by_itself(read.sub)
+            return not (read.living and read.invocation == known.invocation)
         self._lives[facts.id] = replace(
             known,
             providers=facts.providers,

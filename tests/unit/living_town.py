@@ -11,7 +11,7 @@ from functools import partial
 from healthd.daemon.saving import Owed, Step
 from healthd.judge.dependents import Dependents
 from healthd.judge.endings import Endings
-from healthd.judge.run import gap_end
+from healthd.judge.run import called_off, gap_end
 from healthd.model import (
     SECOND_US,
     ActiveState,
@@ -171,7 +171,8 @@ class LivingTown(Town):
         """A first reading: with what it tells of the time before it."""
         facts, run = self.facts[unit], self.plays[unit].story.run
         self.endings.prime(facts)
-        end = gap_end(run, facts, None, self.plays[unit].now)
+        now = self.plays[unit].now
+        end = gap_end(run, facts, None, now) or called_off(run, facts, now)
         if end is not None:
             self.put(unit, Ended(end))
         if facts.invocation != run.invocation:

@@ -300,6 +300,18 @@ def test_a_reading_that_shows_what_no_signal_told_says_so() -> None:
     assert bus.play(shows(UP, 7, "b")) == ["web started"]
 
 
+def test_a_reading_shows_that_a_waiting_unit_was_stopped_while_nobody_heard() -> None:
+    """systemd does not restart it any more: somebody called that off, and is not overruled."""
+    bus = Bus(running(WEB))
+    bus.play(
+        shows(FAILED, sub="failed-before-auto-restart"), shows("activating", sub="auto-restart")
+    )
+    later = bus.steady_us + SECOND_US
+    off = UnitFacts(WEB, invocation="a", result="signal", state_change_us=later)
+    assert bus.endings.prime(off)
+    assert not bus.endings.prime(off)
+
+
 def test_what_is_remembered_of_jobs_is_bounded() -> None:
     """One job that waits for days must not keep all that came after it."""
     jobs = Jobs()
