@@ -33,8 +33,8 @@ class Inbox:
                 event = _joined(self._events.get(slot), event)
             case LinkSeen():
                 slot = (story, "link", 0)
-            case ProviderMoved(back=back):
-                slot = (story, "back" if back else "moved", 0)
+            case ProviderMoved():
+                slot = (story, "moved", 0)
             case _:
                 self._count += 1
                 slot = (story, "", self._count)

@@ -19,7 +19,7 @@ def hangs_on_others(watch: Watch) -> bool:
 
 def _concerned(story: Story) -> bool:
     """Whether the fate of a provider means anything to this story now."""
-    return bool(story.run.ends) or any(hangs_on_others(w) for w in story.watches)
+    return any(hangs_on_others(w) for w in story.watches)
 
 
 def _fell_with(story: Story, provider: str) -> bool:
@@ -53,7 +53,7 @@ class Dependents:
     def moved(
         self, before: Story, after: Story, stories: Mapping[str, Story], now: Now
     ) -> Iterator[tuple[str, ProviderMoved]]:
-        """Whom to tell that a story is another, and what: those for whom that may matter."""
+        """Whom to tell that a story is another: those for whom that may matter."""
         if after.name not in self._needed_by:
             # Most units are nobody's provider, and what they do costs nothing here.
             return
@@ -66,7 +66,7 @@ class Dependents:
             if user is None:
                 continue
             if (held != holds and _concerned(user)) or (rose and _fell_with(user, after.name)):
-                yield name, ProviderMoved(bool(held) and not holds)
+                yield name, ProviderMoved()
 
     def of(self, name: str) -> Iterator[str]:
         """All that need *name*, nearest first."""

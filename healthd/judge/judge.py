@@ -20,7 +20,7 @@ from healthd.judge.incident import close
 from healthd.judge.liveness import liveness
 from healthd.judge.looking import at_rest, take
 from healthd.judge.network import NETWORK, asked_again, network_look, remote_watches
-from healthd.judge.providers import liveness_of
+from healthd.judge.providers import liveness_of, root
 from healthd.judge.recording import give_up_on_pending, repair_finished, restart_asked
 from healthd.judge.turn import Turn
 from healthd.judge.watched import is_service
@@ -132,6 +132,7 @@ def _lived(turn: Turn, event: Ended | Began | JobRan) -> None:
     match event:
         case Ended(end=end):
             own = end if is_service(story.name) else runs.of_a_resource(end)
+            own = replace(own, excused=_is_excused(turn))
             turn.story = replace(story, run=runs.ended(story.run, own, now))
             if end.in_package_run:
                 _look_again(turn)
@@ -139,6 +140,14 @@ def _lived(turn: Turn, event: Ended | Began | JobRan) -> None:
             turn.story = replace(story, run=runs.began(story.run, event, now))
         case JobRan():
             beats.job_ran(turn, event)
+
+
+def _is_excused(turn: Turn) -> bool:
+    """Whether what the unit needs is not well: how it ends without that is no loop of its own."""
+    story, scene = turn.story, turn.scene
+    live = liveness_of(story)
+    needed = root(story, live, scene.stories, scene.now) if live else None
+    return needed is not None and not needed.unseen
 
 
 def _paused(turn: Turn, event: Woken | Froze | Thawed) -> None:
@@ -160,7 +169,7 @@ def _around_it(turn: Turn, event: LinkSeen | ProviderMoved | PackageRunOver) -> 
         case LinkSeen():
             _link_seen(turn, event)
         case ProviderMoved():
-            _provider_moved(turn, event)
+            _provider_moved(turn)
 
 
 def _follow_holds(turn: Turn) -> None:
@@ -262,13 +271,9 @@ def _unit_seen(turn: Turn, event: UnitSeen) -> None:
         take(turn, watch, look, asked=True)
 
 
-def _provider_moved(turn: Turn, event: ProviderMoved) -> None:
+def _provider_moved(turn: Turn) -> None:
     """A unit that this one needs, or fell with, is another: look at what may hang on it."""
     now_us = turn.scene.now.steady_us
-    if event.back:
-        # How it ended while it could not run is no crash loop of its own.
-        run = replace(turn.story.run, excused_us=now_us)
-        turn.story = replace(turn.story, run=run)
     for watch in turn.story.watches:
         if hangs_on_others(watch):
             # Units that need each other would have each other looked at without end.

@@ -117,11 +117,15 @@ def seen(run: Run, facts: UnitFacts) -> Run:
 def counted_ends(run: Run, now: Now, within_us: int) -> tuple[End, ...]:
     """The ends of the last *within_us* that count for a crash loop, oldest first.
 
-    Not those that were clean, came before a person's start or our attempt, or were found after a
-    gap: when those were is not known.
+    Not those that were clean or excused, came before a person's start or our attempt, or were found
+    after a gap: when those were is not known.
     """
     since_us = max(now.steady_us - within_us, run.excused_us)
-    return tuple(e for e in run.ends if e.at_us > since_us and not e.clean and not e.after_gap)
+    return tuple(e for e in run.ends if e.at_us > since_us and _counts(e))
+
+
+def _counts(end: End) -> bool:
+    return not (end.clean or end.after_gap or end.excused)
 
 
 def restarts_seen(run: Run, now: Now) -> int:

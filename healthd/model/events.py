@@ -114,9 +114,7 @@ class Woken(Struct, frozen=True, tag=True):
 
 
 class ProviderMoved(Struct, frozen=True, tag=True):
-    """A unit that the story's unit needs, or fell with, is another. *back*: it is well again."""
-
-    back: bool = False
+    """A unit that the story's unit needs, or fell with, is another."""
 
 
 class Froze(Struct, frozen=True, tag=True):

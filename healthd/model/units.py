@@ -113,6 +113,7 @@ class How(StrEnum):
 class End(Struct, frozen=True):
     """One invocation's end. *clean*: Result was success. *by*: the provider or rival, or "".
 
+    *excused*: what the unit needs was not well then, so that it counts for no loop of its own.
     *in_package_run*: asked for while packages were installed; *package_run_over_us*: when that was
     over, 0 = it is not.
     """
@@ -124,6 +125,7 @@ class End(Struct, frozen=True):
     clean: bool = True
     by: UnitName = UnitName("")
     after_gap: bool = False
+    excused: bool = False
     in_package_run: bool = False
     package_run_over_us: int = 0
 

@@ -219,15 +219,28 @@ def test_crashes_of_a_consumer_while_its_provider_was_down_are_no_loop_of_its_ow
     """It could not run; now it can."""
     town = Town(CHAIN)
     town.kill(DB)
+    town.run(1)
     for _ in range(5):
-        town.kill(APP)
-        town.run(4)
-        town.start(APP)
-        town.run(4)
+        town.crash(APP)
+        town.run(8)
     town.start(DB)
     town.run(10 * MINUTE)
-    assert town.face(f"liveness:{APP}") == ("green", "ok")
+    assert town.face(LIVE_APP) == ("green", "ok")
     assert [n.unit for n in town.notices(Edition.ENGAGED)] == [DB]
+
+
+def test_a_loop_is_told_though_what_it_needs_comes_and_goes() -> None:
+    """A provider that crashes now and then excuses what falls with it, and nothing else."""
+    town = Town(CHAIN)
+    for _ in range(3):
+        town.run(95)
+        town.crash(DB)
+        for _ in range(2):
+            town.run(105)
+            town.crash(APP)
+    town.run(6)
+    assert town.face(LIVE_APP) == ("red", "crash-loop")
+    assert APP in [n.unit for n in town.notices(Edition.ENGAGED)]
 
 
 def test_what_was_not_started_because_its_provider_failed_waits_on_it() -> None:
